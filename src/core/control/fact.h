@@ -93,8 +93,19 @@ struct Finished {
   Instant at;
 };
 
+// Two facts that only snapshots hold: what earlier, already forgotten facts added up to.
+struct UsageCarried {
+  std::string user;
+  std::int64_t usage = 0;  // decayed milli-GPU-seconds at `at`
+  Instant at;
+};
+struct CountersCarried {
+  std::uint64_t next_job = 1;
+  std::uint64_t next_generation = 1;
+};
+
 using Fact = std::variant<JobAccepted, CancelRequested, JobCancelled, Granted, StopRequested, Started,
-                          Exited, Released, Requeued, Finished>;
+                          Exited, Released, Requeued, Finished, UsageCarried, CountersCarried>;
 
 std::string to_string(StopReason reason);
 

@@ -9,6 +9,7 @@ std::string to_string(BlockerKind kind) {
     case BlockerKind::no_such_type: return "no-such-type";
     case BlockerKind::larger_than_cluster: return "larger-than-cluster";
     case BlockerKind::gpus_busy: return "gpus-busy";
+    case BlockerKind::cpus_short: return "cpus-short";
     case BlockerKind::memory_short: return "memory-short";
     case BlockerKind::foreign_process: return "foreign-process";
     case BlockerKind::device_unhealthy: return "device-unhealthy";

@@ -15,6 +15,7 @@ enum class BlockerKind {
   no_such_type,        // none of the asked types is here
   larger_than_cluster, // no machine can meet it, ever
   gpus_busy,           // whole GPUs are held by other jobs
+  cpus_short,          // CPUs or memory of the host
   memory_short,        // no device has that much free memory
   foreign_process,     // a process that takt did not start is on the device
   device_unhealthy,
