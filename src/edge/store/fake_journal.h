@@ -1,0 +1,130 @@
+#pragma once
+// For tests: a journal in memory that records its calls, and a wrapper that fails on the n-th call.
+// Both are held to the same contract test as the real one.
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "edge/store/journal_port.h"
+
+namespace takt::store {
+
+class MemoryJournal final : public JournalPort {
+ public:
+  Result<void> append(const std::vector<Record>& batch) override {
+    std::uint64_t next = last_sequence_;
+    for (const Record& record : batch) {
+      if (record.sequence != ++next) {
+        return fail(ErrorKind::invalid, "record " + std::to_string(record.sequence) +
+                                            " does not follow " + std::to_string(next - 1));
+      }
+    }
+    if (batch.empty()) return {};
+    records.insert(records.end(), batch.begin(), batch.end());
+    batches.push_back(batch.size());
+    last_sequence_ = next;
+    return {};
+  }
+
+  Result<void> replay(std::uint64_t after_sequence,
+                      const std::function<Result<void>(const Record&)>& each) override {
+    std::uint64_t expected = after_sequence + 1;
+    for (const Record& record : records) {
+      if (record.sequence <= after_sequence) continue;
+      if (record.sequence != expected) break;
+      ++expected;
+      if (auto done = each(record); !done) return done;
+    }
+    if (expected <= last_sequence_) {
+      return fail(ErrorKind::invalid, "record " + std::to_string(expected) + " is missing");
+    }
+    return {};
+  }
+
+  Result<void> save_snapshot(std::uint64_t sequence, int version,
+                             const std::string& body) override {
+    if (sequence > last_sequence_ ||
+        (!snapshots.empty() && snapshots.back().sequence >= sequence)) {
+      return fail(ErrorKind::invalid, "no snapshot can be kept at " + std::to_string(sequence));
+    }
+    snapshots.push_back(Snapshot{sequence, version, body, {}});
+    if (snapshots.size() > 2) snapshots.erase(snapshots.begin());
+    return {};
+  }
+
+  Result<std::optional<Snapshot>> latest_snapshot() override {
+    if (snapshots.empty()) return std::optional<Snapshot>();
+    return std::optional<Snapshot>(snapshots.back());
+  }
+
+  Result<void> prune(std::uint64_t up_to_sequence) override {
+    if (snapshots.size() < 2) return {};
+    const std::uint64_t last = std::min(up_to_sequence, snapshots.front().sequence);
+    std::erase_if(records, [last](const Record& record) { return record.sequence <= last; });
+    return {};
+  }
+
+  std::uint64_t last_sequence() const override { return last_sequence_; }
+
+  // What happened, for tests to look at.
+  std::vector<Record> records;       // not pruned
+  std::vector<std::size_t> batches;  // sizes, in the order they were appended
+  std::vector<Snapshot> snapshots;   // oldest first, at most two
+
+ private:
+  std::uint64_t last_sequence_ = 0;
+};
+
+// Passes calls on to another journal and fails chosen ones without touching it. Calls of append,
+// replay, save_snapshot, latest_snapshot and prune are counted together, from 1.
+class FailingJournal final : public JournalPort {
+ public:
+  explicit FailingJournal(JournalPort& below) : below_(below) {}
+
+  // Calls `first` to `first + count - 1` from now on fail with the error.
+  void fail_calls(std::uint64_t first, std::uint64_t count, Error error) {
+    first_ = calls_ + first;
+    end_ = first_ + count;
+    error_ = std::move(error);
+  }
+  std::uint64_t calls() const { return calls_; }
+
+  Result<void> append(const std::vector<Record>& batch) override {
+    if (fails_now()) return tl::make_unexpected(error_);
+    return below_.append(batch);
+  }
+  Result<void> replay(std::uint64_t after_sequence,
+                      const std::function<Result<void>(const Record&)>& each) override {
+    if (fails_now()) return tl::make_unexpected(error_);
+    return below_.replay(after_sequence, each);
+  }
+  Result<void> save_snapshot(std::uint64_t sequence, int version,
+                             const std::string& body) override {
+    if (fails_now()) return tl::make_unexpected(error_);
+    return below_.save_snapshot(sequence, version, body);
+  }
+  Result<std::optional<Snapshot>> latest_snapshot() override {
+    if (fails_now()) return tl::make_unexpected(error_);
+    return below_.latest_snapshot();
+  }
+  Result<void> prune(std::uint64_t up_to_sequence) override {
+    if (fails_now()) return tl::make_unexpected(error_);
+    return below_.prune(up_to_sequence);
+  }
+  std::uint64_t last_sequence() const override { return below_.last_sequence(); }
+
+ private:
+  bool fails_now() {
+    ++calls_;
+    return calls_ >= first_ && calls_ < end_;
+  }
+
+  JournalPort& below_;
+  std::uint64_t calls_ = 0;
+  std::uint64_t first_ = 0;
+  std::uint64_t end_ = 0;
+  Error error_;
+};
+
+}  // namespace takt::store
