@@ -1,0 +1,303 @@
+#include "edge/codec/journal_json.h"
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include "edge/codec/exact_nouns.h"
+
+namespace takt::codec {
+namespace exact {
+
+using Outcome = control::Finished::Outcome;
+
+constexpr Word<control::StopReason> stop_words[] = {
+    {control::StopReason::cancelled, "cancelled"},
+    {control::StopReason::kill_after, "kill-after"},
+    {control::StopReason::memory_watchdog, "memory-watchdog"}};
+constexpr auto& words(Tag<control::StopReason>) {
+  return stop_words;
+}
+
+constexpr Word<Outcome> outcome_words[] = {
+    {Outcome::done, "done"}, {Outcome::failed, "failed"}, {Outcome::cancelled, "cancelled"}};
+constexpr auto& words(Tag<Outcome>) {
+  return outcome_words;
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::JobAccepted>) {
+  v("job", x.job);
+  v("spec", x.spec);
+  v("submitter", x.submitter);
+  v("at", x.at);
+  v("policy_revision", x.policy_revision);
+  v("group", x.group);
+  v("group_index", x.group_index);
+  v("group_size", x.group_size);
+  v("parameters", x.parameters);
+  v("seed", x.seed);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::CancelRequested>) {
+  v("job", x.job);
+  v("by", x.by);
+  v("at", x.at);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::JobCancelled>) {
+  v("job", x.job);
+  v("at", x.at);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::Granted>) {
+  v("attempt", x.attempt);
+  v("generation", x.generation);
+  v("grant", x.grant);
+  v("at", x.at);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::StopRequested>) {
+  v("attempt", x.attempt);
+  v("reason", x.reason);
+  v("detail", x.detail);
+  v("grace", x.grace);
+  v("at", x.at);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::Started>) {
+  v("attempt", x.attempt);
+  v("pid", x.pid);
+  v("at", x.at);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::Exited>) {
+  v("attempt", x.attempt);
+  v("exit", x.exit);
+  v("at", x.at);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::Released>) {
+  v("attempt", x.attempt);
+  v("at", x.at);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::Requeued>) {
+  v("job", x.job);
+  v("cause", x.cause);
+  v("at", x.at);
+  v("not_before", x.not_before);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::Finished>) {
+  v("job", x.job);
+  v("outcome", x.outcome);
+  v("reason", x.reason);
+  v("at", x.at);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::UsageCarried>) {
+  v("user", x.user);
+  v("usage", x.usage);
+  v("at", x.at);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::CountersCarried>) {
+  v("next_job", x.next_job);
+  v("next_generation", x.next_generation);
+}
+
+}  // namespace exact
+
+namespace {
+
+// No record of ours is near this; a longer one is damage.
+constexpr std::size_t kRecordBytesMax = std::size_t{64} << 20;
+
+// What the journal calls a fact, and the version that is written today.
+template <class T>
+struct Record;
+template <>
+struct Record<control::JobAccepted> {
+  static constexpr const char* kind = "job-accepted";
+  static constexpr int version = 1;
+};
+template <>
+struct Record<control::CancelRequested> {
+  static constexpr const char* kind = "cancel-requested";
+  static constexpr int version = 1;
+};
+template <>
+struct Record<control::JobCancelled> {
+  static constexpr const char* kind = "job-cancelled";
+  static constexpr int version = 1;
+};
+template <>
+struct Record<control::Granted> {
+  static constexpr const char* kind = "granted";
+  static constexpr int version = 1;
+};
+template <>
+struct Record<control::StopRequested> {
+  static constexpr const char* kind = "stop-requested";
+  static constexpr int version = 1;
+};
+template <>
+struct Record<control::Started> {
+  static constexpr const char* kind = "started";
+  static constexpr int version = 1;
+};
+template <>
+struct Record<control::Exited> {
+  static constexpr const char* kind = "exited";
+  static constexpr int version = 1;
+};
+template <>
+struct Record<control::Released> {
+  static constexpr const char* kind = "released";
+  static constexpr int version = 1;
+};
+template <>
+struct Record<control::Requeued> {
+  static constexpr const char* kind = "requeued";
+  static constexpr int version = 1;
+};
+template <>
+struct Record<control::Finished> {
+  static constexpr const char* kind = "finished";
+  static constexpr int version = 1;
+};
+template <>
+struct Record<control::UsageCarried> {
+  static constexpr const char* kind = "usage-carried";
+  static constexpr int version = 1;
+};
+template <>
+struct Record<control::CountersCarried> {
+  static constexpr const char* kind = "counters-carried";
+  static constexpr int version = 1;
+};
+
+template <std::size_t I>
+using FactAt = std::variant_alternative_t<I, control::Fact>;
+
+std::string name_of(const JournalRecord& record) {
+  return "journal record '" + printable(record.kind) + "' version " +
+         std::to_string(record.version);
+}
+
+// Lifts the body step by step to `version`.
+Result<std::string> lifted(const JournalRecord& record, int version,
+                           const std::vector<Upcaster>& upcasters) {
+  std::string body = record.body;
+  for (int from = record.version; from < version; ++from) {
+    const Upcaster* step = nullptr;
+    for (const Upcaster& candidate : upcasters)
+      if (candidate.kind == record.kind && candidate.from == from) step = &candidate;
+    if (step == nullptr)
+      return fail(ErrorKind::invalid,
+                  name_of(record) + " is too old: this version of takt reads version " +
+                      std::to_string(version) + " and has no way up from " + std::to_string(from) +
+                      "; start the takt version in between once, then this one");
+    Result<std::string> next = step->lift(body);
+    if (!next) return fail_at(name_of(record), next.error());
+    body = std::move(*next);
+  }
+  return body;
+}
+
+template <class T>
+Result<control::Fact> decode_as(const JournalRecord& record,
+                                const std::vector<Upcaster>& upcasters) {
+  constexpr int version = Record<T>::version;
+  if (record.version > version)
+    return fail(ErrorKind::invalid,
+                name_of(record) + " is newer than this version of takt (it reads up to " +
+                    std::to_string(version) + "); start the takt version that wrote it");
+  const Result<std::string> body = lifted(record, version, upcasters);
+  if (!body) return tl::make_unexpected(body.error());
+  Result<T> fact = exact::from_json<T>(*body, kRecordBytesMax);
+  if (!fact) return fail_at(name_of(record), fact.error());
+  return control::Fact(std::move(*fact));
+}
+
+template <std::size_t I = 0>
+Result<control::Fact> decode_any(const JournalRecord& record,
+                                 const std::vector<Upcaster>& upcasters) {
+  if constexpr (I == std::variant_size_v<control::Fact>) {
+    return fail(ErrorKind::invalid, name_of(record) +
+                                        " is of a kind that this version of takt does not know; "
+                                        "start the takt version that wrote it");
+  } else {
+    if (record.kind == Record<FactAt<I>>::kind) return decode_as<FactAt<I>>(record, upcasters);
+    return decode_any<I + 1>(record, upcasters);
+  }
+}
+
+template <std::size_t... I>
+std::vector<std::string> kinds(std::index_sequence<I...>) {
+  return {Record<FactAt<I>>::kind...};
+}
+
+}  // namespace
+
+JournalRecord encode_fact(const control::Fact& fact) {
+  return std::visit(
+      [](const auto& alternative) {
+        using T = std::decay_t<decltype(alternative)>;
+        return JournalRecord{Record<T>::kind, Record<T>::version, exact::to_json(alternative)};
+      },
+      fact);
+}
+
+Result<control::Fact> decode_fact(const JournalRecord& record) {
+  return decode_fact(record, {});
+}
+
+Result<control::Fact> decode_fact(const JournalRecord& record,
+                                  const std::vector<Upcaster>& upcasters) {
+  return decode_any(record, upcasters);
+}
+
+std::vector<std::string> fact_kinds() {
+  return kinds(std::make_index_sequence<std::variant_size_v<control::Fact>>{});
+}
+
+std::string encode_job_spec(const JobSpec& spec) {
+  return exact::to_json(spec);
+}
+std::string encode_grant(const Grant& grant) {
+  return exact::to_json(grant);
+}
+std::string encode_exit(const ExitStatus& exit) {
+  return exact::to_json(exit);
+}
+std::string encode_identity(const control::Identity& identity) {
+  return exact::to_json(identity);
+}
+
+Result<JobSpec> decode_job_spec(std::string_view json) {
+  return exact::from_json<JobSpec>(json, kRecordBytesMax);
+}
+Result<Grant> decode_grant(std::string_view json) {
+  return exact::from_json<Grant>(json, kRecordBytesMax);
+}
+Result<ExitStatus> decode_exit(std::string_view json) {
+  return exact::from_json<ExitStatus>(json, kRecordBytesMax);
+}
+Result<control::Identity> decode_identity(std::string_view json) {
+  return exact::from_json<control::Identity>(json, kRecordBytesMax);
+}
+
+}  // namespace takt::codec
