@@ -157,14 +157,24 @@ bool is_declared_or_member(const std::vector<Token>& tokens, std::size_t at) {
   return is_name(before);
 }
 
+// Names that the file gives to its own variables and lambdas: "const auto clock = ...".
+std::set<std::string> own_names(const std::vector<Token>& tokens) {
+  std::set<std::string> names;
+  for (std::size_t i = 1; i + 1 < tokens.size(); ++i)
+    if (tokens[i + 1].text == "=" && is_name(tokens[i - 1].text)) names.insert(tokens[i].text);
+  return names;
+}
+
 void find_impure_words(const std::string& path, const std::vector<Token>& tokens,
                        std::vector<std::string>& out) {
+  const std::set<std::string> own = own_names(tokens);
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     const std::string& word = tokens[i].text;
     const bool called = i + 1 < tokens.size() && tokens[i + 1].text == "(";
+    const bool ours = is_declared_or_member(tokens, i) ||
+                      (own.count(word) > 0 && (i == 0 || tokens[i - 1].text != ":"));
     const bool reaches =
-        impure_words().count(word) > 0 ||
-        (impure_calls().count(word) > 0 && called && !is_declared_or_member(tokens, i));
+        impure_words().count(word) > 0 || (impure_calls().count(word) > 0 && called && !ours);
     if (reaches && !may_print(path))
       out.push_back(place(path, tokens[i].line) + "core must not use '" + word +
                     "': the edge passes in what it needs");
@@ -242,6 +252,11 @@ class GlobalFinder {
   void open() {
     if (has(words_, "namespace") || (has(words_, "extern") && words_.size() == 1)) {
       words_.clear();
+      return;
+    }
+    if (std::count(words_.begin(), words_.end(), "(") >
+        std::count(words_.begin(), words_.end(), ")")) {
+      skip_braces();  // the {} of a default argument
       return;
     }
     const bool type = is_type();

@@ -125,11 +125,12 @@ TEST(ImpuritiesOfCore, HeadersThatReachTheWorldAreNamed) {
 
 TEST(ImpuritiesOfCore, CallsThatReachTheWorldAreNamed) {
   for (const char* call :
-       {"auto t = time(nullptr);", "auto t = std::time(nullptr);", "return ::time(nullptr);",
-        "auto h = std::getenv(\"HOME\");", "std::random_device d;", "int r = rand();",
-        "system(\"ls\");", "auto f = std::fopen(\"a\", \"r\");", "std::ifstream in(p);",
-        "std::cout << 1;", "int s = socket(1, 2, 3);", "if (fork() == 0) {}",
-        "std::jthread worker;", "printf(\"x\");", "auto n = std::chrono::steady_clock::now();"})
+       {"auto t = time(nullptr);", "auto t = std::time(nullptr);", "auto clock = std::clock();",
+        "return ::time(nullptr);", "auto h = std::getenv(\"HOME\");", "std::random_device d;",
+        "int r = rand();", "system(\"ls\");", "auto f = std::fopen(\"a\", \"r\");",
+        "std::ifstream in(p);", "std::cout << 1;", "int s = socket(1, 2, 3);",
+        "if (fork() == 0) {}", "std::jthread worker;", "printf(\"x\");",
+        "auto n = std::chrono::steady_clock::now();"})
     EXPECT_THAT(core_says(std::string("void f() {\n  ") + call + "\n}\n"),
                 ElementsAre(HasSubstr("x.cpp:2: core must not use")))
         << call;
@@ -172,6 +173,8 @@ template <class T> T twice(T x) { return x + x; }
 Job::Job() : time_{1}, other_(2) { run(); }
 bool operator<(const Job& a, const Job& b) { return a.time() < b.time(); }
 static int helper(int open) { static const int k = 2; return open * k; }
+Duration later(const Job& job, Instant now = {}, int more = 1);
+bool valid(int x) { const auto clock = [](int y) { return y < 24; }; return clock(x); }
 Duration waited(const Job& job, Instant now = {}) { return job.clock().read(now); }
 }  // namespace takt
 )";
