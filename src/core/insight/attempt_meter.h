@@ -21,6 +21,7 @@
 #include "core/base/ids.h"
 #include "core/base/measured.h"
 #include "core/base/quantities.h"
+#include "core/insight/device_reading.h"
 #include "core/insight/sketch.h"
 #include "core/model/device.h"
 #include "core/model/grant.h"
@@ -94,15 +95,17 @@ class AttemptMeter {
     MemorySeries by_process;
     MemorySeries by_device;
   };
-  struct Reading;  // one device in one report
 
-  Reading read(const Node& node, const DeviceGrant& grant) const;
-  void take(Device& device, const Reading& reading, Duration covered);
-  std::optional<Duration> covered_since_last(Instant at);
+  void take(Device& device, const DeviceReading& reading, Duration covered);
+  static void take_memory(MemorySeries& series, const Measured<Bytes>& value, Duration covered);
+  void take_ratio(Series& series, const Measured<double>& value, bool held, Duration covered);
+  Duration covered_since_last(Instant at);
   Duration usual_interval() const;
   std::size_t chosen_rung() const;
   void fill_memory(AttemptMeasurement& m, double run_us) const;
   void fill_busy(AttemptMeasurement& m, double run_us) const;
+  static void fill_ratio(AttemptMeasurement& m, const std::string& metric,
+                         const std::vector<const Series*>& series);
 
   AttemptSubject subject_;
   MeterOptions options_;
