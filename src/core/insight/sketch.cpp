@@ -66,6 +66,7 @@ double Sketch::mean() const {
 std::optional<double> Sketch::quantile(double q) const {
   if (count_ == 0) return std::nullopt;
   const double rank = std::clamp(q, 0.0, 1.0) * static_cast<double>(count_ - 1);
+  if (rank >= static_cast<double>(count_ - 1)) return data_.max;
   auto seen = static_cast<double>(data_.zeros);
   if (seen > rank) return 0;
   for (const auto& [index, count] : data_.bins) {

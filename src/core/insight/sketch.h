@@ -30,7 +30,8 @@ class Sketch {
   std::int64_t count() const { return count_; }
   double mean() const;  // exact; 0 without samples
   double max() const { return data_.max; }
-  // The value of rank q * (count - 1), counted from 0, q in [0, 1] (clamped). None without samples.
+  // The value of rank q * (count - 1), counted from 0, q in [0, 1] (clamped); the maximum is exact.
+  // None without samples.
   std::optional<double> quantile(double q) const;
   // Share of the samples whose bin lies wholly at or below `value`, 0-1. 0 without samples.
   double share_up_to(double value) const;

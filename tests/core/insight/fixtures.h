@@ -11,9 +11,7 @@
 namespace takt::insight::testing {
 
 inline const Instant t0{1'700'000'000'000'000};
-inline Instant at(std::int64_t s) {
-  return t0 + seconds(s);
-}
+inline Instant at(std::int64_t s) { return t0 + seconds(s); }
 inline AttemptId attempt_id(std::uint64_t job, std::uint32_t number = 1) {
   return AttemptId{JobId(job), number};
 }
@@ -48,9 +46,7 @@ inline Node node(std::vector<Gpu> gpus) {
   return n;
 }
 
-inline Node node(Gpu one) {
-  return node(std::vector<Gpu>{std::move(one)});
-}
+inline Node node(Gpu one) { return node(std::vector<Gpu>{std::move(one)}); }
 
 inline DeviceGrant whole(const std::string& uuid, Bytes memory = gibibytes(80)) {
   return {DeviceKind::whole_gpu, DeviceUuid(uuid), DeviceUuid(uuid), memory, 100};

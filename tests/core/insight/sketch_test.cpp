@@ -24,9 +24,7 @@ rc::Gen<double> value() {
       [](const std::pair<int, int>& p) { return p.first * std::pow(10, p.second); });
 }
 
-void hold(bool ok) {
-  EXPECT_TRUE(ok);
-}
+void hold(bool ok) { EXPECT_TRUE(ok); }
 
 TEST(Sketch, WithoutSamplesHasNoQuantile) {
   const Sketch s;
