@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/model/quantity_text.h"
+#include "core/model/secret_names.h"
 
 namespace takt {
 namespace {
@@ -22,12 +23,8 @@ constexpr std::size_t kTypesMax = 64;
 constexpr int kRetriesMax = 1'000;
 constexpr Duration kSpanMax = hours(24 * 3650);
 
-bool is_letter(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 bool is_identifier(std::string_view text) {
   if (text.empty() || is_digit(text.front())) return false;
@@ -35,13 +32,9 @@ bool is_identifier(std::string_view text) {
                      [](char c) { return is_letter(c) || is_digit(c) || c == '_'; });
 }
 
-bool has_nul(std::string_view text) {
-  return text.find('\0') != std::string_view::npos;
-}
+bool has_nul(std::string_view text) { return text.find('\0') != std::string_view::npos; }
 
-std::string quoted(std::string_view text) {
-  return "'" + std::string(text) + "'";
-}
+std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 class Problems {
  public:
@@ -278,17 +271,18 @@ class Problems {
     std::size_t bytes = 0;
     std::set<std::string_view> seen;
     for (const EnvironmentVariable& variable : spec_.env) {
+      const std::string shown = shown_variable_name(variable.name);
       bytes += variable.name.size() + variable.value.size() + 2;
       if (!is_identifier(variable.name))
-        add("env", quoted(variable.name) +
+        add("env", quoted(shown) +
                        " is not a variable name; expected letters, digits and _, no digit first");
       else if (!seen.insert(variable.name).second)
-        add("env." + variable.name, "is given twice");
+        add("env." + shown, "is given twice");
       if (has_nul(variable.value))
-        add("env." + variable.name, "the value contains a NUL byte; no program can be given that");
+        add("env." + shown, "the value contains a NUL byte; no program can be given that");
       if (variable.name.size() + variable.value.size() + 1 > kArgumentBytesMax)
-        add("env." + variable.name, "is longer than the " + std::to_string(kArgumentBytesMax) +
-                                        " bytes that the kernel passes");
+        add("env." + shown, "is longer than the " + std::to_string(kArgumentBytesMax) +
+                                " bytes that the kernel passes");
     }
     if (bytes > limits_.environment_bytes_max)
       add("env", "the environment has " + std::to_string(bytes) + " bytes; at most " +

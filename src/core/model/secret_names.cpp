@@ -18,4 +18,14 @@ bool is_secret_name(std::string_view name) {
          upper.compare(upper.size() - ending.size(), ending.size(), ending) == 0;
 }
 
+std::string shown_variable_name(std::string_view name) {
+  constexpr std::size_t shown_max = 60;
+  std::size_t end = 0;
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+  };
+  while (end < name.size() && end < shown_max && fits(name[end])) ++end;
+  return std::string(name.substr(0, end)) + (end < name.size() ? "..." : "");
+}
+
 }  // namespace takt

@@ -10,33 +10,25 @@ namespace exact {
 constexpr Word<ProcessKind> process_words[] = {{ProcessKind::compute, "compute"},
                                                {ProcessKind::graphics, "graphics"},
                                                {ProcessKind::both, "both"}};
-constexpr auto& words(Tag<ProcessKind>) {
-  return process_words;
-}
+constexpr auto& words(Tag<ProcessKind>) { return process_words; }
 
 constexpr Word<GpuHealth> health_words[] = {{GpuHealth::ok, "ok"},
                                             {GpuHealth::unresponsive, "unresponsive"},
                                             {GpuHealth::lost, "lost"},
                                             {GpuHealth::failing, "failing"}};
-constexpr auto& words(Tag<GpuHealth>) {
-  return health_words;
-}
+constexpr auto& words(Tag<GpuHealth>) { return health_words; }
 
 constexpr Word<LinkKind> link_words[] = {{LinkKind::nvlink, "nvlink"},  {LinkKind::pix, "pix"},
                                          {LinkKind::pxb, "pxb"},        {LinkKind::phb, "phb"},
                                          {LinkKind::node, "node"},      {LinkKind::sys, "sys"},
                                          {LinkKind::unknown, "unknown"}};
-constexpr auto& words(Tag<LinkKind>) {
-  return link_words;
-}
+constexpr auto& words(Tag<LinkKind>) { return link_words; }
 
 constexpr Word<control::AttemptPhase> phase_words[] = {
     {control::AttemptPhase::starting, "starting"},
     {control::AttemptPhase::running, "running"},
     {control::AttemptPhase::exited, "exited"}};
-constexpr auto& words(Tag<control::AttemptPhase>) {
-  return phase_words;
-}
+constexpr auto& words(Tag<control::AttemptPhase>) { return phase_words; }
 
 template <class V, class T>
 void fields(V& v, T& x, Tag<GpuProcess>) {
@@ -279,9 +271,7 @@ Result<control::Effect> effect_of(const Envelope& envelope) {
 
 }  // namespace
 
-std::string encode_report(const control::NodeReport& report) {
-  return frame(report);
-}
+std::string encode_report(const control::NodeReport& report) { return frame(report); }
 
 std::string encode_effect(const control::Effect& effect) {
   return std::visit([](const auto& alternative) { return frame(alternative); }, effect);

@@ -71,9 +71,7 @@ inline constexpr Word<MissingKind> missing_words[] = {
     {MissingKind::not_found, "not_found"},         {MissingKind::no_sample_yet, "no_sample_yet"},
     {MissingKind::timed_out, "timed_out"},         {MissingKind::device_lost, "device_lost"},
     {MissingKind::out_of_range, "out_of_range"},   {MissingKind::driver_error, "driver_error"}};
-inline constexpr auto& words(Tag<MissingKind>) {
-  return missing_words;
-}
+inline constexpr auto& words(Tag<MissingKind>) { return missing_words; }
 
 // ---- writing ---------------------------------------------------------------------------------
 

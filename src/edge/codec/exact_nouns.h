@@ -13,45 +13,33 @@ inline constexpr Word<Tier> tier_words[] = {{Tier::serving, "serving"},
                                             {Tier::training, "training"},
                                             {Tier::batch, "batch"},
                                             {Tier::experimental, "experimental"}};
-inline constexpr auto& words(Tag<Tier>) {
-  return tier_words;
-}
+inline constexpr auto& words(Tag<Tier>) { return tier_words; }
 
 inline constexpr Word<Isolation> isolation_words[] = {{Isolation::strict, "strict"},
                                                       {Isolation::limited, "limited"},
                                                       {Isolation::watched, "watched"}};
-inline constexpr auto& words(Tag<Isolation>) {
-  return isolation_words;
-}
+inline constexpr auto& words(Tag<Isolation>) { return isolation_words; }
 
 inline constexpr Word<LinkNeed> link_need_words[] = {{LinkNeed::any, "any"},
                                                      {LinkNeed::nvlink, "nvlink"}};
-inline constexpr auto& words(Tag<LinkNeed>) {
-  return link_need_words;
-}
+inline constexpr auto& words(Tag<LinkNeed>) { return link_need_words; }
 
 inline constexpr Word<RetryCause> retry_words[] = {{RetryCause::node_lost, "node-lost"},
                                                    {RetryCause::preempted, "preempted"},
                                                    {RetryCause::oom, "oom"},
                                                    {RetryCause::failed, "failed"}};
-inline constexpr auto& words(Tag<RetryCause>) {
-  return retry_words;
-}
+inline constexpr auto& words(Tag<RetryCause>) { return retry_words; }
 
 inline constexpr Word<DeviceKind> device_kind_words[] = {{DeviceKind::whole_gpu, "gpu"},
                                                          {DeviceKind::mig_instance, "mig"},
                                                          {DeviceKind::share, "share"}};
-inline constexpr auto& words(Tag<DeviceKind>) {
-  return device_kind_words;
-}
+inline constexpr auto& words(Tag<DeviceKind>) { return device_kind_words; }
 
 inline constexpr Word<ExitCause> exit_words[] = {{ExitCause::exited, "exited"},
                                                  {ExitCause::signalled, "signalled"},
                                                  {ExitCause::start_failed, "start-failed"},
                                                  {ExitCause::lost, "lost"}};
-inline constexpr auto& words(Tag<ExitCause>) {
-  return exit_words;
-}
+inline constexpr auto& words(Tag<ExitCause>) { return exit_words; }
 
 template <class V, class T>
 void fields(V& v, T& x, Tag<AttemptId>) {

@@ -15,15 +15,11 @@ constexpr Word<control::StopReason> stop_words[] = {
     {control::StopReason::cancelled, "cancelled"},
     {control::StopReason::kill_after, "kill-after"},
     {control::StopReason::memory_watchdog, "memory-watchdog"}};
-constexpr auto& words(Tag<control::StopReason>) {
-  return stop_words;
-}
+constexpr auto& words(Tag<control::StopReason>) { return stop_words; }
 
 constexpr Word<Outcome> outcome_words[] = {
     {Outcome::done, "done"}, {Outcome::failed, "failed"}, {Outcome::cancelled, "cancelled"}};
-constexpr auto& words(Tag<Outcome>) {
-  return outcome_words;
-}
+constexpr auto& words(Tag<Outcome>) { return outcome_words; }
 
 template <class V, class T>
 void fields(V& v, T& x, Tag<control::JobAccepted>) {
@@ -261,9 +257,7 @@ JournalRecord encode_fact(const control::Fact& fact) {
       fact);
 }
 
-Result<control::Fact> decode_fact(const JournalRecord& record) {
-  return decode_fact(record, {});
-}
+Result<control::Fact> decode_fact(const JournalRecord& record) { return decode_fact(record, {}); }
 
 Result<control::Fact> decode_fact(const JournalRecord& record,
                                   const std::vector<Upcaster>& upcasters) {
@@ -274,18 +268,10 @@ std::vector<std::string> fact_kinds() {
   return kinds(std::make_index_sequence<std::variant_size_v<control::Fact>>{});
 }
 
-std::string encode_job_spec(const JobSpec& spec) {
-  return exact::to_json(spec);
-}
-std::string encode_grant(const Grant& grant) {
-  return exact::to_json(grant);
-}
-std::string encode_exit(const ExitStatus& exit) {
-  return exact::to_json(exit);
-}
-std::string encode_identity(const control::Identity& identity) {
-  return exact::to_json(identity);
-}
+std::string encode_job_spec(const JobSpec& spec) { return exact::to_json(spec); }
+std::string encode_grant(const Grant& grant) { return exact::to_json(grant); }
+std::string encode_exit(const ExitStatus& exit) { return exact::to_json(exit); }
+std::string encode_identity(const control::Identity& identity) { return exact::to_json(identity); }
 
 Result<JobSpec> decode_job_spec(std::string_view json) {
   return exact::from_json<JobSpec>(json, kRecordBytesMax);

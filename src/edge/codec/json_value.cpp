@@ -136,22 +136,14 @@ Result<JsonValue> parse_json(std::string_view text, std::size_t bytes_max) {
 
 std::string describe(const JsonValue& value) {
   switch (value.kind) {
-    case JsonValue::Kind::null:
-      return "null";
-    case JsonValue::Kind::boolean:
-      return value.flag ? "true" : "false";
-    case JsonValue::Kind::integer:
-      return std::to_string(value.integer);
-    case JsonValue::Kind::natural:
-      return std::to_string(value.natural);
-    case JsonValue::Kind::real:
-      return "the number " + std::to_string(value.real);
-    case JsonValue::Kind::text:
-      return "'" + printable(value.text) + "'";
-    case JsonValue::Kind::list:
-      return "a list";
-    case JsonValue::Kind::object:
-      break;
+    case JsonValue::Kind::null: return "null";
+    case JsonValue::Kind::boolean: return value.flag ? "true" : "false";
+    case JsonValue::Kind::integer: return std::to_string(value.integer);
+    case JsonValue::Kind::natural: return std::to_string(value.natural);
+    case JsonValue::Kind::real: return "the number " + std::to_string(value.real);
+    case JsonValue::Kind::text: return "'" + printable(value.text) + "'";
+    case JsonValue::Kind::list: return "a list";
+    case JsonValue::Kind::object: break;
   }
   return "an object";
 }

@@ -59,21 +59,11 @@ void JsonWriter::escaped(std::string_view value) {
     }
     out_.append(value, begin, i - begin);
     switch (c) {
-      case '"':
-        out_ += "\\\"";
-        break;
-      case '\\':
-        out_ += "\\\\";
-        break;
-      case '\n':
-        out_ += "\\n";
-        break;
-      case '\t':
-        out_ += "\\t";
-        break;
-      case '\r':
-        out_ += "\\r";
-        break;
+      case '"': out_ += "\\\""; break;
+      case '\\': out_ += "\\\\"; break;
+      case '\n': out_ += "\\n"; break;
+      case '\t': out_ += "\\t"; break;
+      case '\r': out_ += "\\r"; break;
       default:
         if (c >= 0x80) {
           out_ += "\xEF\xBF\xBD";  // U+FFFD
