@@ -6,6 +6,11 @@
 #include <utility>
 
 namespace takt::device {
+namespace {
+
+constexpr auto kMoment = std::chrono::milliseconds(50);
+
+}  // namespace
 
 struct Worker::Shared {
   std::mutex mutex;
@@ -35,17 +40,13 @@ void Worker::run(const std::shared_ptr<Shared>& shared) {
 }
 
 bool Worker::post(std::function<void()> task) {
-  const std::lock_guard lock(shared_->mutex);
-  if (shared_->busy) return false;
+  std::unique_lock lock(shared_->mutex);
+  // A task that just gave its answer needs a moment until its thread is free again.
+  if (!shared_->changed.wait_for(lock, kMoment, [&] { return !shared_->busy; })) return false;
   shared_->busy = true;
   shared_->task = std::move(task);
   shared_->changed.notify_all();
   return true;
-}
-
-bool Worker::busy() const {
-  const std::lock_guard lock(shared_->mutex);
-  return shared_->busy;
 }
 
 Worker::~Worker() {

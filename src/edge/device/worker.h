@@ -18,9 +18,9 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   void set_patience(Duration patience) { patience_ = patience; }
-  // False, and nothing happens, while a task is running. The task must own all that it uses.
+  // False, and nothing happens, while a task is running that does not end within a moment. The task
+  // must own all that it uses.
   bool post(std::function<void()> task);
-  bool busy() const;
 
  private:
   struct Shared;
