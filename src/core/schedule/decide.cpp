@@ -1,0 +1,172 @@
+#include "core/schedule/decide.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/schedule/queue.h"
+#include "core/schedule/reservation.h"
+
+namespace takt::schedule {
+namespace {
+
+// Jobs of one shape get the same answer on the same ledger. Within a pass devices only fill up, so a
+// shape that did not fit once is not tried again.
+std::string shape_of(const WaitingJob& job) {
+  const JobSpec& s = *job.spec;
+  std::string types;
+  for (const std::string& t : s.gpus.types) types += t + ",";
+  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", to_string(*s.tier),
+                     s.isolation ? to_string(*s.isolation) : "", s.gpus.count.value_or(-1),
+                     s.gpus.memory.value_or(Bytes{-1}).value, s.gpus.compute_percent.value_or(-1),
+                     types, s.gpus.distributed, static_cast<int>(s.gpus.link), s.cpus,
+                     s.memory.value_or(Bytes{0}).value, s.time.value_or(Duration{-1}).us);
+}
+
+class Pass {
+ public:
+  Pass(const Snapshot& snapshot, const Policy& policy, Instant now)
+      : snapshot_(snapshot),
+        policy_(policy),
+        now_(now),
+        queue_(snapshot, now),
+        ledger_(snapshot, policy),
+        bare_(ledger_) {
+    plan_.version = snapshot.version;
+  }
+
+  Plan run() {
+    while (const WaitingJob* job = queue_.next()) look_at(*job);
+    for (const WaitingJob& job : snapshot_.waiting)
+      if (job.not_before > now_) back_off(job);
+    return std::move(plan_);
+  }
+
+ private:
+  Request request_of(const WaitingJob& job) const {
+    Request request;
+    request.spec = job.spec.get();
+    request.user = job.user;
+    request.tier = *job.spec->tier;
+    request.isolation = job.spec->isolation.value_or(Isolation::strict);
+    if (const auto time = estimate(*job.spec, policy_)) request.would_end = now_ + *time;
+    return request;
+  }
+
+  void look_at(const WaitingJob& job) {
+    const std::string shape = shape_of(job);
+    if (const auto it = blocked_.find(shape); it != blocked_.end()) {
+      plan_.waiting[job.id] = it->second;
+      return;
+    }
+    const Request request = request_of(job);
+    Verdict verdict = place(request, ledger_, policy_);
+    if (auto* placed = std::get_if<Placed>(&verdict)) {
+      book(job, std::move(*placed));
+      return;
+    }
+    if (auto* never = std::get_if<Infeasible>(&verdict)) {
+      auto why = std::make_shared<Explanation>();
+      why->blockers = std::move(never->blockers);
+      why->decision = std::move(never->decision);
+      why->expected_start_unknown = "no machine that is here can meet it";
+      plan_.waiting[job.id] = blocked_[shape] = why;
+      return;
+    }
+    explain(job, request, std::get<Unavailable>(std::move(verdict)), shape);
+  }
+
+  void book(const WaitingJob& job, Placed placed) {
+    Holding holding;
+    holding.attempt = AttemptId{job.id, 1};
+    holding.job_name = job.spec->name;
+    holding.user = job.user;
+    holding.tier = *job.spec->tier;
+    holding.grant = placed.grant;
+    holding.since = now_;
+    if (const auto time = estimate(*job.spec, policy_)) holding.expected_end = now_ + *time;
+    ledger_.hold(holding);
+    bare_.hold(holding);
+    queue_.charge(job.user, milli_gpus(placed.grant, snapshot_.nodes) * kFreshUseSeconds);
+    plan_.placements.push_back({job.id, std::move(placed.grant), std::move(placed.decision)});
+  }
+
+  void explain(const WaitingJob& job, const Request& request, Unavailable verdict,
+               const std::string& shape) {
+    auto why = std::make_shared<Explanation>();
+    why->decision = std::move(verdict.decision);
+    const Verdict without = place(request, bare_, policy_);
+    if (std::holds_alternative<Placed>(without))
+      why->blockers.push_back(behind_reservation(request));
+    else
+      why->blockers = std::move(verdict.blockers);
+    why->expected_start_unknown =
+        "only the first job in line of each pool has an expected start";
+    auto shared = why;
+    blocked_[shape] = shared;
+    const std::string pool = pool_of(*job.spec);
+    if (reservations_.count(pool) == 0) {
+      if (auto r = reserve_for(job.id, request, ledger_, now_)) {
+        // The reservation is this job's alone: others of its shape share only the blockers.
+        auto first = std::make_shared<Explanation>(*why);
+        first->expected_start = r->start;
+        first->expected_start_unknown = r->unknown;
+        first->decision.push_back("first in line of its pool: devices are kept for it");
+        for (const DeviceUuid& gpu : r->devices)
+          ledger_.reserve(gpu, job.id, r->start.value_or(now_));
+        reservations_.emplace(pool, *r);
+        shared = first;
+      }
+    }
+    plan_.waiting[job.id] = shared;
+  }
+
+  Blocker behind_reservation(const Request& request) const {
+    std::string who;
+    for (const auto& [pool, r] : reservations_)
+      who += (who.empty() ? "job " : ", job ") + to_string(r.job);
+    const std::string action =
+        request.would_end
+            ? "wait, or give it a shorter estimate (time: ...) so that it may end before"
+            : "wait until the jobs before it have started";
+    return {BlockerKind::behind_reservation, describe_request(*request.spec),
+            "it would fit now, but would delay " + who + ", first in line", action};
+  }
+
+  void back_off(const WaitingJob& job) {
+    auto why = std::make_shared<Explanation>();
+    why->blockers.push_back(
+        {BlockerKind::backing_off, "its next attempt",
+         fmt::format("in {} s", ((job.not_before - now_).us + 999'999) / 1'000'000),
+         "wait; it starts again by itself"});
+    why->expected_start = job.not_before;
+    plan_.waiting[job.id] = why;
+  }
+
+  const Snapshot& snapshot_;
+  const Policy& policy_;
+  Instant now_;
+  Queue queue_;
+  Ledger ledger_;
+  Ledger bare_;  // the same without reservations
+  Plan plan_;
+  std::map<std::string, std::shared_ptr<const Explanation>> blocked_;
+  std::map<std::string, Reservation> reservations_;
+};
+
+}  // namespace
+
+std::optional<Duration> estimate(const JobSpec& spec, const Policy& policy) {
+  if (spec.time) return spec.time;
+  const auto it = policy.time_estimate.find(*spec.tier);
+  if (it == policy.time_estimate.end()) return std::nullopt;
+  return it->second;
+}
+
+Plan decide(const Snapshot& snapshot, const Policy& policy, Instant now) {
+  return Pass(snapshot, policy, now).run();
+}
+
+}  // namespace takt::schedule
