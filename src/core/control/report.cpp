@@ -105,18 +105,10 @@ class Comparison {
   }
 
   // Reports are complete: an attempt that had started and is not in one is gone with its record.
-  // One that had not started may be under way to the agent: reconcile sends it again.
+  // One that had not started may be under way to the agent: reconcile sends Start (or
+  // Stop, which the agent answers even for an attempt it never got) until it is seen.
   void vanished(const Attempt& attempt) {
-    if (!attempt.started && !attempt.exit) {
-      if (attempt.stop) {
-        ExitStatus exit;
-        exit.cause = ExitCause::lost;
-        exit.message = "stopped before it started";
-        exited(attempt, exit, now_);
-        facts_.push_back(Released{attempt.id, now_});
-      }
-      return;
-    }
+    if (!attempt.started && !attempt.exit) return;
     if (!attempt.exit) {
       ExitStatus exit;
       exit.cause = ExitCause::lost;

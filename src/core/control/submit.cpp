@@ -10,13 +10,6 @@
 namespace takt::control {
 namespace {
 
-std::string program_of(const JobSpec& spec) {
-  std::string word = spec.argv.empty() ? "job" : spec.argv.front();
-  const auto slash = word.find_last_of('/');
-  if (slash != std::string::npos && slash + 1 < word.size()) word = word.substr(slash + 1);
-  return word;
-}
-
 Isolation default_isolation(const JobSpec& spec) {
   if (!spec.gpus.wants_share()) return Isolation::strict;
   return *spec.tier == Tier::serving || *spec.tier == Tier::training ? Isolation::strict
@@ -36,16 +29,6 @@ std::vector<std::map<std::string, std::string>> combinations(const JobSpec& spec
     all = std::move(next);
   }
   return all;
-}
-
-std::size_t tasks_of(const JobSpec& spec) {
-  std::size_t n = 1;
-  for (const auto& [name, values] : spec.array) {
-    if (values.empty()) return 0;
-    if (n > 1'000'000'000 / values.size()) return 1'000'000'000;
-    n *= values.size();
-  }
-  return n * static_cast<std::size_t>(std::max(1, spec.replicas));
 }
 
 std::vector<schedule::SeenNode> seen_nodes(const Cluster& cluster) {
@@ -74,16 +57,15 @@ Result<void> check_capacity(const JobSpec& spec, const Submit& command, const Cl
 
 void resolve(JobSpec& spec, const Submit& command) {
   if (!spec.tier) spec.tier = command.default_tier;
-  if (spec.name.empty()) spec.name = program_of(spec);
+  if (spec.name.empty()) spec.name = default_name(spec.argv, spec.command_text);
   if (!spec.isolation) spec.isolation = default_isolation(spec);
 }
 
 std::vector<std::string> warnings_of(const JobSpec& spec) {
-  std::vector<std::string> warnings;
+  std::vector<std::string> warnings = spec_warnings(spec);
   if (!spec.gpus.count && !spec.gpus.memory)
-    warnings.push_back("no GPU was asked, so none will be visible: add -g 1 or --memory 12GiB to get one");
-  if (spec.slo || spec.min_speed || spec.deadline)
-    warnings.push_back("slo, min_speed and deadline are recorded, but this version does not place by them");
+    warnings.push_back(
+        "no GPU was asked, so none will be visible: add -g 1 or --memory 12GiB to get one");
   return warnings;
 }
 
@@ -94,7 +76,7 @@ Result<Accepted> handle(const State& state, const Cluster& cluster, const Policy
   JobSpec spec = command.spec;
   if (const auto ok = validate(spec, policy.limits); !ok) return tl::make_unexpected(ok.error());
   resolve(spec, command);
-  const std::size_t tasks = tasks_of(spec);
+  const auto tasks = static_cast<std::size_t>(job_count(spec));
   if (tasks == 0 || tasks > policy.limits.array_tasks_max)
     return fail(ErrorKind::invalid,
                 fmt::format("array: {} tasks; at least 1 and at most {} are allowed in one "

@@ -1,0 +1,40 @@
+#pragma once
+// Wanted against observed. `snapshot` hands the state to the scheduler, `admit` turns its plan into
+// facts, `reconcile` says what engines are to do. All pure and idempotent.
+#include <string>
+#include <vector>
+
+#include "core/control/state.h"
+#include "core/model/policy.h"
+#include "core/schedule/snapshot.h"
+
+namespace takt::control {
+
+schedule::Snapshot snapshot(const State& state, const Cluster& cluster, const Policy& policy,
+                            Instant now);
+
+// Re-checks the plan against the state as it is. A plan for another version, or one that would grant a
+// device twice, is dropped whole: `dropped` says why.
+struct Admission {
+  std::vector<Fact> facts;
+  std::string dropped;
+};
+Admission admit(const State& state, const Cluster& cluster, const Policy& policy,
+                const schedule::Plan& plan, Instant now);
+
+// Where files of attempts go.
+struct Places {
+  std::string logs;    // folder for output files
+  std::string socket;  // for TAKT_SOCKET of jobs
+};
+
+// What a node's engine is to do now, given its last report. Repeating it changes nothing.
+std::vector<Effect> reconcile(const State& state, const NodeReport& report, const Places& places);
+
+// Everything an attempt needs, resolved: environment (PRODUCT: "A job finds in its environment"),
+// files, identity.
+LaunchOrder launch_order(const Job& job, const Places& places);
+std::string stdout_path(const Places& places, AttemptId attempt);
+std::string stderr_path(const Places& places, AttemptId attempt);
+
+}  // namespace takt::control
