@@ -1,0 +1,83 @@
+#include "app/agent/sampler.h"
+
+#include <unistd.h>
+
+#include <chrono>
+
+namespace takt::agent {
+namespace {
+
+Instant wall_clock() {
+  return {std::chrono::duration_cast<std::chrono::microseconds>(
+              std::chrono::system_clock::now().time_since_epoch())
+              .count()};
+}
+
+}  // namespace
+
+Sampler::Sampler(std::unique_ptr<device::DeviceProbe> probe, Pids pids, Duration interval,
+                 int ready_fd)
+    : probe_(std::move(probe)), pids_(std::move(pids)), interval_(interval), ready_fd_(ready_fd) {
+  thread_ = std::thread([this] { run(); });
+}
+
+Sampler::~Sampler() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+std::uint64_t Sampler::request() {
+  std::uint64_t number = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    number = ++requested_;
+  }
+  changed_.notify_all();
+  return number;
+}
+
+std::optional<Sample> Sampler::take() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(newest_, std::nullopt);
+}
+
+// A process that ends between the driver's answer and ours must not look foreign: whoever was an
+// attempt's before, after, or at the last sample, is the attempt's.
+Sample Sampler::read(std::uint64_t number) {
+  std::map<std::int64_t, AttemptId> known = last_pids_;
+  for (const auto& [pid, attempt] : pids_()) known[pid] = attempt;
+  Sample sample{number, wall_clock(), probe_->read(wall_clock())};
+  last_pids_ = pids_();
+  for (const auto& [pid, attempt] : last_pids_) known[pid] = attempt;
+  for (Gpu& gpu : sample.node.gpus) {
+    if (!gpu.processes) continue;
+    for (GpuProcess& process : *gpu.processes)
+      if (const auto it = known.find(process.pid); it != known.end()) process.attempt = it->second;
+  }
+  return sample;
+}
+
+void Sampler::run() {
+  std::uint64_t done = 0;
+  auto next = std::chrono::steady_clock::now();
+  std::unique_lock lock(mutex_);
+  while (!stopping_) {
+    changed_.wait_until(lock, next, [&] { return stopping_ || requested_ > done; });
+    if (stopping_) return;
+    const std::uint64_t number = requested_;
+    lock.unlock();
+    Sample sample = read(number);
+    lock.lock();
+    newest_ = std::move(sample);
+    done = number;
+    next = std::chrono::steady_clock::now() + std::chrono::microseconds(interval_.us);
+    const std::uint64_t one = 1;
+    (void)!::write(ready_fd_, &one, sizeof one);
+  }
+}
+
+}  // namespace takt::agent

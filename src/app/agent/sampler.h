@@ -1,0 +1,53 @@
+#pragma once
+// Reads the devices on a thread of its own, so that a GPU that hangs delays no start and no exit.
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "core/model/device.h"
+#include "edge/device/device_probe.h"
+
+namespace takt::agent {
+
+struct Sample {
+  std::uint64_t number = 0;  // counts up; a sample numbered n began after request n was made
+  Instant at;
+  Node node;
+};
+
+class Sampler {
+ public:
+  using Pids = std::function<std::map<std::int64_t, AttemptId>()>;  // live pids of attempts
+
+  // `ready_fd`: an eventfd that is written when a new sample is there.
+  Sampler(std::unique_ptr<device::DeviceProbe> probe, Pids pids, Duration interval, int ready_fd);
+  ~Sampler();
+
+  // Asks for a sample that begins after this call; its number or a later one proves that.
+  std::uint64_t request();
+  // The newest sample that was not taken yet.
+  std::optional<Sample> take();
+
+ private:
+  void run();
+  Sample read(std::uint64_t number);
+
+  std::unique_ptr<device::DeviceProbe> probe_;
+  Pids pids_;
+  Duration interval_;
+  int ready_fd_;
+  std::map<std::int64_t, AttemptId> last_pids_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::uint64_t requested_ = 1;
+  std::optional<Sample> newest_;
+  bool stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace takt::agent
