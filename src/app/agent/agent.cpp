@@ -27,14 +27,16 @@ class Agent {
   Agent(AgentOptions options, std::unique_ptr<launch::Launcher> launcher)
       : channel_(options.channel_fd, codec::agent_frame_bytes_max),
         launcher_(std::move(launcher)),
-        sampler_(device::DeviceProbe::open(options.probe), [this] { return launcher_->pids(); },
-                 options.sample_interval, ready_) {}
+        sampler_(
+            device::DeviceProbe::open(options.probe), [this] { return launcher_->pids(); },
+            options.sample_interval, ready_) {}
   ~Agent() { ::close(ready_); }
 
   int run() {
     while (true) {
-      pollfd fds[3] = {
-          {channel_.fd(), POLLIN, 0}, {launcher_->event_fd(), POLLIN, 0}, {ready_, POLLIN, 0}};
+      pollfd fds[3] = {{channel_.fd(), POLLIN, 0},
+                       {sampled_ ? launcher_->event_fd() : -1, POLLIN, 0},
+                       {ready_, POLLIN, 0}};
       if (::poll(fds, 3, 1000) < 0) continue;
       bool changed = false;
       if (fds[0].revents != 0) {
@@ -62,7 +64,6 @@ class Agent {
   void carry_out(const control::Start& start) {
     const AttemptId id = start.order.attempt;
     if (unstarted_.count(id) != 0) return;
-    generations_[id] = start.order.generation;
     const auto ok = launcher_->start(start.order);
     if (ok) return;
     if (ok.error().kind == ErrorKind::conflict) {
@@ -87,7 +88,6 @@ class Agent {
 
   void carry_out(const control::Forget& forget) {
     unstarted_.erase(forget.attempt);
-    generations_.erase(forget.attempt);
     proof_.erase(forget.attempt);
     (void)launcher_->forget(forget.attempt);
   }
@@ -149,7 +149,6 @@ class Agent {
   std::optional<Sample> sampled_;
   std::uint64_t sequence_ = 0;
   std::map<AttemptId, control::AttemptSeen> unstarted_;
-  std::map<AttemptId, std::uint64_t> generations_;
   std::map<AttemptId, std::uint64_t> proof_;  // sample number that proves the devices empty
 };
 

@@ -1,7 +1,7 @@
 #pragma once
-// The node agent process: reads the devices, launches and supervises attempts, and reports both. The
-// only privileged part; it decides nothing. It leaves when its socket to the controller closes; the
-// jobs go on, and the next agent finds them by their records.
+// The node agent process: reads the devices, launches and supervises attempts, and reports both.
+// The only privileged part; it decides nothing. It leaves when its socket to the controller closes;
+// the jobs go on, and the next agent finds them by their records.
 #include "core/base/quantities.h"
 #include "edge/device/device_probe.h"
 #include "edge/launch/launcher.h"

@@ -3,11 +3,11 @@
 #include <cstdio>
 #include <cstdlib>
 
-#define TAKT_CHECK(condition, why)                                                               \
-  do {                                                                                           \
-    if (!(condition)) {                                                                          \
+#define TAKT_CHECK(condition, why)                                                                \
+  do {                                                                                            \
+    if (!(condition)) {                                                                           \
       std::fprintf(stderr, "takt: internal error at %s:%d: %s (%s)\n", __FILE__, __LINE__, (why), \
-                   #condition);                                                                  \
-      std::abort();                                                                              \
-    }                                                                                            \
+                   #condition);                                                                   \
+      std::abort();                                                                               \
+    }                                                                                             \
   } while (false)

@@ -16,8 +16,9 @@ struct StrongId {
   bool operator==(const StrongId&) const = default;
 };
 
-// A physical GPU ("GPU-...") or a MIG instance ("MIG-..."): the UUID the driver gives. Index and minor
-// number change with reboots and order, so they are facts about a device and never its identity.
+// A physical GPU ("GPU-...") or a MIG instance ("MIG-..."): the UUID the driver gives. Index and
+// minor number change with reboots and order, so they are facts about a device and never its
+// identity.
 using DeviceUuid = StrongId<struct DeviceUuidTag, std::string>;
 // A host, named as it names itself.
 using NodeId = StrongId<struct NodeIdTag, std::string>;

@@ -7,14 +7,14 @@
 namespace takt {
 
 enum class MissingKind {
-  not_supported,   // this device or driver does not offer it
-  not_permitted,   // it needs rights that we do not have
-  not_found,       // asked for something that is not there
-  no_sample_yet,   // nothing was measured so far
-  timed_out,       // the device did not answer before the deadline
-  device_lost,     // the device fell off the bus or needs a reset
-  out_of_range,    // the device answered something impossible; counted, not used
-  driver_error,    // any other error of the driver; detail has its words
+  not_supported,  // this device or driver does not offer it
+  not_permitted,  // it needs rights that we do not have
+  not_found,      // asked for something that is not there
+  no_sample_yet,  // nothing was measured so far
+  timed_out,      // the device did not answer before the deadline
+  device_lost,    // the device fell off the bus or needs a reset
+  out_of_range,   // the device answered something impossible; counted, not used
+  driver_error,   // any other error of the driver; detail has its words
 };
 
 struct Missing {

@@ -1,6 +1,6 @@
 #pragma once
-// How functions of takt fail: with a sentence that names the place, what was expected and what to do
-// next. No exceptions cross a room's border.
+// How functions of takt fail: with a sentence that names the place, what was expected and what to
+// do next. No exceptions cross a room's border.
 #include <string>
 #include <tl/expected.hpp>
 #include <utility>

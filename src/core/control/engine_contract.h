@@ -52,6 +52,7 @@ struct Start {
 };
 struct Stop {
   AttemptId attempt;
+  std::uint64_t generation = 0;
   Duration grace;  // between TERM and KILL
 };
 // The outcome is on disk: the engine may delete its record.

@@ -1,6 +1,6 @@
 #pragma once
-// What has happened: the only things that are journaled and the only things `fold` reads. A fact holds
-// everything resolved, so that replaying the journal never decides again.
+// What has happened: the only things that are journaled and the only things `fold` reads. A fact
+// holds everything resolved, so that replaying the journal never decides again.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -104,8 +104,9 @@ struct CountersCarried {
   std::uint64_t next_generation = 1;
 };
 
-using Fact = std::variant<JobAccepted, CancelRequested, JobCancelled, Granted, StopRequested, Started,
-                          Exited, Released, Requeued, Finished, UsageCarried, CountersCarried>;
+using Fact =
+    std::variant<JobAccepted, CancelRequested, JobCancelled, Granted, StopRequested, Started,
+                 Exited, Released, Requeued, Finished, UsageCarried, CountersCarried>;
 
 std::string to_string(StopReason reason);
 

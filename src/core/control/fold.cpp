@@ -20,8 +20,8 @@ JobState Job::state() const {
 
 namespace {
 
-// Folds one fact. A fact about a job or attempt that is not there (it was forgotten, or the journal is
-// from a newer life) changes nothing.
+// Folds one fact. A fact about a job or attempt that is not there (it was forgotten, or the journal
+// is from a newer life) changes nothing.
 struct Folder {
   State& state;
   Duration half_life;
@@ -67,7 +67,8 @@ struct Folder {
   void operator()(const JobCancelled& f) {
     Job* j = job(f.job);
     if (j == nullptr || j->finished) return;
-    finish(*j, Finished{f.job, Finished::Outcome::cancelled, "cancelled by " + j->cancelled_by, f.at});
+    finish(*j,
+           Finished{f.job, Finished::Outcome::cancelled, "cancelled by " + j->cancelled_by, f.at});
   }
   void operator()(const Granted& f) {
     state.next_generation = std::max(state.next_generation, f.generation + 1);
@@ -125,8 +126,8 @@ struct Folder {
     std::int64_t milli = 0;
     for (const DeviceGrant& d : a.grant.devices)
       milli += d.kind == DeviceKind::whole_gpu ? 1000 : std::min(1000, d.compute_percent * 10);
-    // A share or MIG instance without a compute part counts as half a GPU: the journal does not know
-    // the card's size, and the order of magnitude is what fair share needs.
+    // A share or MIG instance without a compute part counts as half a GPU: the journal does not
+    // know the card's size, and the order of magnitude is what fair share needs.
     if (!a.grant.devices.empty() && a.grant.devices[0].kind != DeviceKind::whole_gpu &&
         a.grant.devices[0].compute_percent == 100)
       milli = 500 * static_cast<std::int64_t>(a.grant.devices.size());
@@ -153,7 +154,8 @@ void attempt_facts(const Job& job, std::vector<Fact>& facts) {
   if (a.started) facts.push_back(Started{a.id, a.pid, *a.started});
   if (a.stop) facts.push_back(*a.stop);
   if (a.exit) facts.push_back(Exited{a.id, *a.exit, *a.ended});
-  if (a.released) facts.push_back(Released{a.id, a.granted});  // charges nothing: no time has passed
+  if (a.released)
+    facts.push_back(Released{a.id, a.granted});  // charges nothing: no time has passed
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #pragma once
-// What people ask and what nodes tell becomes facts here. Pure: nothing is changed, nothing is done;
-// the loop journals the facts and folds them.
+// What people ask and what nodes tell becomes facts here. Pure: nothing is changed, nothing is
+// done; the loop journals the facts and folds them.
 #include <string>
 #include <variant>
 #include <vector>
@@ -32,10 +32,11 @@ struct Accepted {
 
 Result<Accepted> handle(const State& state, const Cluster& cluster, const Policy& policy,
                         const Submit& command, Instant now);
-Result<Accepted> handle(const State& state, const Policy& policy, const Cancel& command, Instant now);
+Result<Accepted> handle(const State& state, const Policy& policy, const Cancel& command,
+                        Instant now);
 
-// Compares what a node reports with what should be: starts, exits, losses, releases, and processes that
-// outgrow their share.
+// Compares what a node reports with what should be: starts, exits, losses, releases, and processes
+// that outgrow their share.
 std::vector<Fact> handle(const State& state, const Policy& policy, const NodeReport& report,
                          Instant now);
 

@@ -24,13 +24,14 @@ schedule::Snapshot snapshot(const State& state, const Cluster& cluster, const Po
   for (const JobId id : state.holding) {
     const Job& job = state.jobs.at(id);
     const Attempt& a = *job.attempt;
-    schedule::Holding h{a.id, job.spec().name, job.submitter().user, *job.spec().tier, a.grant,
-                        a.granted, std::nullopt, a.exit.has_value()};
+    schedule::Holding h{a.id,    job.spec().name, job.submitter().user, *job.spec().tier,
+                        a.grant, a.granted,       std::nullopt,         a.exit.has_value()};
     if (const auto time = schedule::estimate(job.spec(), policy))
       h.expected_end = a.started.value_or(a.granted) + *time;
     s.holdings.push_back(std::move(h));
   }
-  for (const auto& [id, seen] : cluster.nodes) s.nodes.push_back({seen.report.node, seen.reachable});
+  for (const auto& [id, seen] : cluster.nodes)
+    s.nodes.push_back({seen.report.node, seen.reachable});
   for (const auto& [user, usage] : state.usage)
     s.usage[user] = schedule::decayed(usage.amount, now - usage.at, policy.fair_share_half_life);
   return s;
@@ -91,8 +92,8 @@ void set_default(std::vector<EnvironmentVariable>& env, const std::string& name,
   if (!there) env.push_back({name, value, false});
 }
 
-// A gang on one node as torchrun expects it. The port is from the job's number, so that two gangs on
-// one host do not meet.
+// A gang on one node as torchrun expects it. The port is from the job's number, so that two gangs
+// on one host do not meet.
 void gang_environment(std::vector<EnvironmentVariable>& env, const Job& job) {
   const std::size_t gpus = job.attempt->grant.devices.size();
   if (gpus < 2) return;
@@ -116,7 +117,8 @@ std::vector<EnvironmentVariable> environment(const Job& job, const Places& place
   set(env, "TAKT_GPUS", std::to_string(attempt.grant.devices.size()));
   set(env, "TAKT_SOCKET", places.socket);
   if (!attempt.grant.devices.empty())
-    set(env, "TAKT_GPU_MEMORY_MIB", std::to_string(attempt.grant.devices.front().memory.value >> 20));
+    set(env, "TAKT_GPU_MEMORY_MIB",
+        std::to_string(attempt.grant.devices.front().memory.value >> 20));
   if (job.accepted->group_size > 1) {
     set(env, "TAKT_ARRAY_INDEX", std::to_string(job.accepted->group_index));
     set(env, "TAKT_ARRAY_SIZE", std::to_string(job.accepted->group_size));
@@ -162,7 +164,7 @@ std::vector<Effect> reconcile(const State& state, const NodeReport& report, cons
     if (a.grant.node != report.node.id || a.exit) continue;
     const AttemptSeen* seen = seen_in(report, a.id);
     if (a.stop)
-      effects.push_back(Stop{a.id, a.stop->grace});
+      effects.push_back(Stop{a.id, a.generation, a.stop->grace});
     else if (seen == nullptr && !a.started)
       effects.push_back(Start{launch_order(job, places)});
   }
@@ -178,7 +180,7 @@ std::vector<Effect> reconcile(const State& state, const NodeReport& report, cons
     if (s.phase == AttemptPhase::exited && s.processes_gone)
       effects.push_back(Forget{s.attempt});
     else if (s.phase != AttemptPhase::exited)
-      effects.push_back(Stop{s.attempt, seconds(10)});
+      effects.push_back(Stop{s.attempt, s.generation, seconds(10)});
   }
   return effects;
 }

@@ -13,8 +13,8 @@ namespace takt::control {
 schedule::Snapshot snapshot(const State& state, const Cluster& cluster, const Policy& policy,
                             Instant now);
 
-// Re-checks the plan against the state as it is. A plan for another version, or one that would grant a
-// device twice, is dropped whole: `dropped` says why.
+// Re-checks the plan against the state as it is. A plan for another version, or one that would
+// grant a device twice, is dropped whole: `dropped` says why.
 struct Admission {
   std::vector<Fact> facts;
   std::string dropped;

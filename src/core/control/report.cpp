@@ -112,14 +112,16 @@ class Comparison {
     if (!attempt.exit) {
       ExitStatus exit;
       exit.cause = ExitCause::lost;
-      exit.message = "the node no longer has a record of it, as after a restart of the host: its "
-                     "outcome is unknown";
+      exit.message =
+          "the node no longer has a record of it, as after a restart of the host: its "
+          "outcome is unknown";
       exited(attempt, exit, now_);
     }
     if (!on_devices(report_.node, attempt.id)) facts_.push_back(Released{attempt.id, now_});
   }
 
-  // `watched` isolation: a process that outgrows its share is stopped before it hurts its neighbours.
+  // `watched` isolation: a process that outgrows its share is stopped before it hurts its
+  // neighbours.
   void watch_memory(const Attempt& attempt) {
     if (attempt.stop || attempt.grant.isolation != Isolation::watched) return;
     for (const DeviceGrant& device : attempt.grant.devices) {
@@ -129,11 +131,11 @@ class Comparison {
           for (const GpuProcess& p : *gpu.processes)
             if (p.attempt == attempt.id && p.memory) used += *p.memory;
       if (used <= device.memory) continue;
-      facts_.push_back(StopRequested{
-          attempt.id, StopReason::memory_watchdog,
-          fmt::format("OOM: asked {}, used {}: try --memory {}GiB", gib(device.memory), gib(used),
-                      (used.value * 5 / 4 >> 30) + 1),
-          policy_.stop_grace, now_});
+      facts_.push_back(
+          StopRequested{attempt.id, StopReason::memory_watchdog,
+                        fmt::format("OOM: asked {}, used {}: try --memory {}GiB",
+                                    gib(device.memory), gib(used), (used.value * 5 / 4 >> 30) + 1),
+                        policy_.stop_grace, now_});
       return;
     }
   }
@@ -200,8 +202,7 @@ bool observe(Cluster& cluster, const NodeReport& report, Instant now) {
     return true;
   }
   SeenReport& seen = it->second;
-  const bool changed =
-      !seen.reachable || !same_for_placement(seen.report.node, report.node);
+  const bool changed = !seen.reachable || !same_for_placement(seen.report.node, report.node);
   seen = {report, now, true};
   if (changed) ++cluster.version;
   return changed;

@@ -1,6 +1,6 @@
 #pragma once
-// The state of the controller: exactly what folding the journal gives, nothing else. What nodes report
-// is beside it (Cluster), is never journaled, and is replaced by each report.
+// The state of the controller: exactly what folding the journal gives, nothing else. What nodes
+// report is beside it (Cluster), is never journaled, and is replaced by each report.
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -61,10 +61,11 @@ inline constexpr std::size_t kFinishedKept = 20'000;
 struct State {
   std::uint64_t next_job = 1;
   std::uint64_t next_generation = 1;
-  std::uint64_t ledger_version = 0;  // grows with everything a plan depends on; not journaled itself
+  std::uint64_t ledger_version =
+      0;  // grows with everything a plan depends on; not journaled itself
   std::map<JobId, Job> jobs;
-  std::set<JobId> waiting;  // could start: no attempt under way
-  std::set<JobId> holding;  // hold devices
+  std::set<JobId> waiting;     // could start: no attempt under way
+  std::set<JobId> holding;     // hold devices
   std::deque<JobId> finished;  // oldest first
   std::map<std::string, Usage> usage;
 };

@@ -13,7 +13,7 @@ namespace {
 Isolation default_isolation(const JobSpec& spec) {
   if (!spec.gpus.wants_share()) return Isolation::strict;
   return *spec.tier == Tier::serving || *spec.tier == Tier::training ? Isolation::strict
-                                                                    : Isolation::watched;
+                                                                     : Isolation::watched;
 }
 
 // Every combination of the array's parameters, the last one turning fastest.
@@ -46,12 +46,11 @@ Result<void> check_capacity(const JobSpec& spec, const Submit& command, const Cl
   request.tier = *spec.tier;
   request.isolation = *spec.isolation;
   if (const auto never = schedule::never_fits(request, seen_nodes(cluster), policy))
-    return fail(ErrorKind::conflict,
-                fmt::format("no machine can meet this: needs {}; {}. {}{}", never->needed,
-                            never->available, never->action,
-                            never->kind == BlockerKind::larger_than_cluster
-                                ? ""
-                                : "; or submit it with --wait-for-capacity"));
+    return fail(ErrorKind::conflict, fmt::format("no machine can meet this: needs {}; {}. {}{}",
+                                                 never->needed, never->available, never->action,
+                                                 never->kind == BlockerKind::larger_than_cluster
+                                                     ? ""
+                                                     : "; or submit it with --wait-for-capacity"));
   return {};
 }
 
@@ -83,10 +82,11 @@ Result<Accepted> handle(const State& state, const Cluster& cluster, const Policy
                             "submission (limits.array_tasks_max of the policy)",
                             tasks, policy.limits.array_tasks_max));
   if (state.waiting.size() + tasks > policy.limits.pending_jobs_max)
-    return fail(ErrorKind::unavailable,
-                fmt::format("the queue holds {} jobs and may hold {} (limits.pending_jobs_max of the "
-                            "policy): submit again when some have ended",
-                            state.waiting.size(), policy.limits.pending_jobs_max));
+    return fail(
+        ErrorKind::unavailable,
+        fmt::format("the queue holds {} jobs and may hold {} (limits.pending_jobs_max of the "
+                    "policy): submit again when some have ended",
+                    state.waiting.size(), policy.limits.pending_jobs_max));
   if (const auto ok = check_capacity(spec, command, cluster, policy); !ok)
     return tl::make_unexpected(ok.error());
 
@@ -137,7 +137,8 @@ Result<Accepted> handle(const State& state, const Policy& policy, const Cancel& 
     accepted.facts.push_back(JobCancelled{job.id, now});
   else if (!job.attempt->stop)
     accepted.facts.push_back(StopRequested{job.attempt->id, StopReason::cancelled,
-                                           "cancelled by " + command.by.user, policy.stop_grace, now});
+                                           "cancelled by " + command.by.user, policy.stop_grace,
+                                           now});
   return accepted;
 }
 

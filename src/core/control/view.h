@@ -1,6 +1,6 @@
 #pragma once
-// What people and programs are shown of the state, computed here once; API, reports and metrics only
-// print it.
+// What people and programs are shown of the state, computed here once; API, reports and metrics
+// only print it.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -19,7 +19,8 @@ enum class JobState { waiting, starting, running, stopping, done, failed, cancel
 
 struct DeviceLabel {
   DeviceGrant grant;
-  std::string label;  // "gpu1", "gpu0 3g@4", "gpu2 12.0 GiB": with the node in front if there are several
+  std::string
+      label;  // "gpu1", "gpu0 3g@4", "gpu2 12.0 GiB": with the node in front if there are several
 };
 
 struct JobView {
@@ -34,19 +35,19 @@ struct JobView {
   int group_index = 0;
   int group_size = 1;
   Instant submitted;
-  std::optional<Instant> started;   // of the last attempt
+  std::optional<Instant> started;  // of the last attempt
   std::optional<Instant> ended;
-  std::optional<ExitStatus> exit;   // of the last attempt
-  std::string reason;               // why it failed or was stopped, with the next step; else empty
+  std::optional<ExitStatus> exit;  // of the last attempt
+  std::string reason;              // why it failed or was stopped, with the next step; else empty
   int attempts = 0;
-  std::string request;              // "2 GPUs (h100)", "12 GiB", "no GPU"
-  std::optional<Grant> grant;       // while held, and of the last attempt afterwards
+  std::string request;         // "2 GPUs (h100)", "12 GiB", "no GPU"
+  std::optional<Grant> grant;  // while held, and of the last attempt afterwards
   std::vector<DeviceLabel> devices;
-  std::vector<Blocker> waiting_for; // when waiting
+  std::vector<Blocker> waiting_for;  // when waiting
   std::optional<Instant> expected_start;
-  std::string expected_start_unknown;  // why there is no expected start
-  std::optional<Instant> expected_end; // by its estimate; an estimate
-  std::vector<std::string> decision;   // the rules applied in order (only in a single job's view)
+  std::string expected_start_unknown;   // why there is no expected start
+  std::optional<Instant> expected_end;  // by its estimate; an estimate
+  std::vector<std::string> decision;    // the rules applied in order (only in a single job's view)
   std::string stdout_path;
   std::string stderr_path;
   std::vector<std::string> environment_names;  // names only, values are never shown

@@ -52,10 +52,10 @@ void attempt_view(const Sight& sight, const Job& job, JobView& view) {
 
 void waiting_view(const Sight& sight, const Job& job, JobView& view) {
   if (job.holding()) {
-    view.waiting_for.push_back({BlockerKind::draining, "the end of its last attempt",
-                                "processes of attempt " + to_string(job.attempt->id) +
-                                    " are not yet proven gone",
-                                "wait; it goes on by itself"});
+    view.waiting_for.push_back(
+        {BlockerKind::draining, "the end of its last attempt",
+         "processes of attempt " + to_string(job.attempt->id) + " are not yet proven gone",
+         "wait; it goes on by itself"});
     return;
   }
   const auto it = sight.plan.waiting.find(job.id);

@@ -10,20 +10,20 @@
 namespace takt {
 
 enum class BlockerKind {
-  no_agent,            // no node has reported yet, or it is unreachable
-  no_gpu,              // no GPU at all
-  no_such_type,        // none of the asked types is here
-  larger_than_cluster, // no machine can meet it, ever
-  gpus_busy,           // whole GPUs are held by other jobs
-  cpus_short,          // CPUs or memory of the host
-  memory_short,        // no device has that much free memory
-  foreign_process,     // a process that takt did not start is on the device
+  no_agent,             // no node has reported yet, or it is unreachable
+  no_gpu,               // no GPU at all
+  no_such_type,         // none of the asked types is here
+  larger_than_cluster,  // no machine can meet it, ever
+  gpus_busy,            // whole GPUs are held by other jobs
+  cpus_short,           // CPUs or memory of the host
+  memory_short,         // no device has that much free memory
+  foreign_process,      // a process that takt did not start is on the device
   device_unhealthy,
   draining,            // the last attempt's processes are not yet gone
   behind_reservation,  // would delay the job that holds the pool's reservation
   isolation_unavailable,
   held,
-  backing_off,         // a retry waits before it starts again
+  backing_off,  // a retry waits before it starts again
 };
 
 struct Blocker {

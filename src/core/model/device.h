@@ -32,9 +32,9 @@ struct GpuProcess {
 // A hardware partition of a GPU: a GPU instance with its compute instance.
 struct MigInstance {
   DeviceUuid uuid;
-  std::string profile;           // "1g.10gb": derived from slices and memory
-  int start = 0;                 // memory slice it begins at; -1 unknown
-  int size = 0;                  // memory slices
+  std::string profile;  // "1g.10gb": derived from slices and memory
+  int start = 0;        // memory slice it begins at; -1 unknown
+  int size = 0;         // memory slices
   int compute_slices = 0;
   unsigned gpu_instance = 0;
   unsigned compute_instance = 0;
@@ -58,11 +58,20 @@ struct XidEvent {
 };
 
 // Where a "how busy" number comes from, best first (FACTS B2, provenance ladder).
-enum class BusySource { cycle_counters, dcgm_sm_active, gpm, graphics_active, process, gpu_util, power, none };
+enum class BusySource {
+  cycle_counters,
+  dcgm_sm_active,
+  gpm,
+  graphics_active,
+  process,
+  gpu_util,
+  power,
+  none
+};
 
 struct Gpu {
   DeviceUuid uuid;
-  unsigned index = 0;  // NVML's, of this boot
+  unsigned index = 0;                                              // NVML's, of this boot
   Measured<unsigned> minor = missing(MissingKind::no_sample_yet);  // /dev/nvidiaN
   std::string model;                                               // as the driver names it
   std::string pci_bus_id;
@@ -72,7 +81,8 @@ struct Gpu {
 
   // total = used + reserved + free where the driver tells `reserved` (memory v2).
   Measured<Bytes> memory_total = missing(MissingKind::no_sample_yet);
-  Measured<Bytes> memory_used = missing(MissingKind::no_sample_yet);  // without what the driver reserves, if reserved is known
+  Measured<Bytes> memory_used = missing(
+      MissingKind::no_sample_yet);  // without what the driver reserves, if reserved is known
   Measured<Bytes> memory_reserved = missing(MissingKind::not_supported);
 
   // Share of time with at least one kernel running, 0-100: says "in use", not "well used".
@@ -116,12 +126,12 @@ struct Node {
   std::string boot_id;
   int cpus = 0;
   Bytes memory;
-  bool emulated = false;          // the NVML library says that it stands in for GPUs
-  std::string driver_version;     // empty: no driver
-  std::string driver_problem;     // a sentence with the next step; empty when the driver works
-  std::vector<Gpu> gpus;          // by index
+  bool emulated = false;       // the NVML library says that it stands in for GPUs
+  std::string driver_version;  // empty: no driver
+  std::string driver_problem;  // a sentence with the next step; empty when the driver works
+  std::vector<Gpu> gpus;       // by index
   std::vector<GpuLink> links;
-  std::vector<std::string> notes; // sentences: what is limited on this host and what to do
+  std::vector<std::string> notes;  // sentences: what is limited on this host and what to do
 };
 
 // The words OUTPUTS.md and messages use. Defined in device.cpp.

@@ -15,9 +15,9 @@ enum class DeviceKind { whole_gpu, mig_instance, share };
 
 struct DeviceGrant {
   DeviceKind kind = DeviceKind::whole_gpu;
-  DeviceUuid uuid;      // what CUDA_VISIBLE_DEVICES names: the GPU, or the MIG instance
-  DeviceUuid gpu;       // the physical GPU
-  Bytes memory;         // what the attempt may use on it
+  DeviceUuid uuid;  // what CUDA_VISIBLE_DEVICES names: the GPU, or the MIG instance
+  DeviceUuid gpu;   // the physical GPU
+  Bytes memory;     // what the attempt may use on it
   int compute_percent = 100;
   bool operator==(const DeviceGrant&) const = default;
 };
@@ -36,19 +36,19 @@ struct Grant {
 };
 
 enum class ExitCause {
-  exited,          // code holds it
-  signalled,       // signal holds it
-  start_failed,    // the program could not be executed; message says why
-  lost,            // the host restarted or the record is gone: the outcome is unknown
+  exited,        // code holds it
+  signalled,     // signal holds it
+  start_failed,  // the program could not be executed; message says why
+  lost,          // the host restarted or the record is gone: the outcome is unknown
 };
 
 struct ExitStatus {
   ExitCause cause = ExitCause::exited;
   int code = 0;
   int signal = 0;
-  bool oom = false;      // the kernel's out-of-memory killer struck in its cgroup
-  std::string message;   // for start_failed and lost: a sentence
-  Duration cpu_time;     // of all its processes, where known
+  bool oom = false;                  // the kernel's out-of-memory killer struck in its cgroup
+  std::string message;               // for start_failed and lost: a sentence
+  Duration cpu_time;                 // of all its processes, where known
   std::optional<Bytes> memory_peak;  // of the host, where the cgroup tells
   bool operator==(const ExitStatus&) const = default;
 };

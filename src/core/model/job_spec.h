@@ -16,8 +16,9 @@ enum class Tier { serving, training, batch, experimental };  // by falling prior
 enum class Isolation { strict, limited, watched };
 enum class LinkNeed { any, nvlink };
 
-// `gpus:` of a spec. With `count` whole GPUs are asked for. Without it and with `memory` (and perhaps
-// `compute_percent`) a device that holds it: MIG instance, share or whole GPU. Neither: no GPU.
+// `gpus:` of a spec. With `count` whole GPUs are asked for. Without it and with `memory` (and
+// perhaps `compute_percent`) a device that holds it: MIG instance, share or whole GPU. Neither: no
+// GPU.
 struct GpuRequest {
   std::optional<int> count;
   std::optional<Bytes> memory;  // on one device; with `distributed`, over all of them

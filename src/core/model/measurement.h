@@ -26,8 +26,8 @@ struct Quantiles {
   std::int64_t samples = 0;
 };
 
-// The counters of a sketch as plain values, so that they can be stored and merged exactly; what they
-// mean is in core/insight/sketch.h. Quantiles alone cannot be merged.
+// The counters of a sketch as plain values, so that they can be stored and merged exactly; what
+// they mean is in core/insight/sketch.h. Quantiles alone cannot be merged.
 struct SketchData {
   std::int64_t zeros = 0;            // values too small for a bin
   std::map<int, std::int64_t> bins;  // bin index -> count, counts > 0
@@ -43,8 +43,8 @@ struct AttemptMeasurement {
   std::string user;
   Tier declared_tier = Tier::experimental;
   bool ended = false;
-  Duration waited;                // submit to start
-  Duration ran;                   // start to end, or to now
+  Duration waited;  // submit to start
+  Duration ran;     // start to end, or to now
   int devices = 0;
   DeviceKind device_kind = DeviceKind::whole_gpu;
   std::optional<Bytes> granted_memory;  // on one device
@@ -69,7 +69,7 @@ struct AttemptMeasurement {
   std::map<std::string, std::int64_t> missing_samples;  // "busy: reason", "memory: reason" -> count
   std::int64_t idle_held_samples = 0;  // of `samples`: not busy while memory was held
   std::int64_t bursts = 0;             // changes from idle to busy, over all devices
-  int devices_unused = 0;  // well covered, and never busy in any sample
+  int devices_unused = 0;              // well covered, and never busy in any sample
   std::optional<Instant> first_sample;
   std::optional<Instant> last_sample;
   double gpu_seconds = 0;  // held: devices x run time
@@ -78,10 +78,10 @@ struct AttemptMeasurement {
 enum class Category { serving, training, batch, experimental, unknown };
 
 struct SizeAdvice {
-  std::string what;      // "memory"
-  std::string from;      // "80 GiB (whole GPU)"
-  std::string to;        // "--memory 15GiB"
-  std::string evidence;  // "peak 11.2 GiB in 40 of 40 attempts, coverage 96 %"
+  std::string what;        // "memory"
+  std::string from;        // "80 GiB (whole GPU)"
+  std::string to;          // "--memory 15GiB"
+  std::string evidence;    // "peak 11.2 GiB in 40 of 40 attempts, coverage 96 %"
   std::string confidence;  // "low", "medium"
   std::string undo;
 };
@@ -91,8 +91,8 @@ struct WorkloadSummary {
   std::map<std::string, int> users;  // name -> attempts
   Tier declared_tier = Tier::experimental;
   Category category = Category::unknown;
-  std::string confidence;              // "provisional" in this form
-  std::vector<std::string> evidence;   // sentences with numbers
+  std::string confidence;             // "provisional" in this form
+  std::vector<std::string> evidence;  // sentences with numbers
   int attempts = 0;
   int running = 0;
   std::optional<Bytes> granted_memory;
@@ -101,7 +101,7 @@ struct WorkloadSummary {
   Measured<Bytes> memory_needed = missing(MissingKind::no_sample_yet);  // peak with the margin
   double memory_coverage = 0;
   std::int64_t memory_samples = 0;
-  bool memory_of_device = false;  // in at least one attempt
+  bool memory_of_device = false;                   // in at least one attempt
   DeviceKind device_kind = DeviceKind::whole_gpu;  // of the newest attempt, like granted_memory
   int devices = 0;                                 // of the newest attempt
   bool attributable = true;                        // false: in no attempt could "busy" be told

@@ -12,8 +12,8 @@
 namespace takt::schedule {
 namespace {
 
-// Jobs of one shape get the same answer on the same ledger. Within a pass devices only fill up, so a
-// shape that did not fit once is not tried again.
+// Jobs of one shape get the same answer on the same ledger. Within a pass devices only fill up, so
+// a shape that did not fit once is not tried again.
 std::string shape_of(const WaitingJob& job) {
   const JobSpec& s = *job.spec;
   std::string types;
@@ -102,8 +102,7 @@ class Pass {
       why->blockers.push_back(behind_reservation(request));
     else
       why->blockers = std::move(verdict.blockers);
-    why->expected_start_unknown =
-        "only the first job in line of each pool has an expected start";
+    why->expected_start_unknown = "only the first job in line of each pool has an expected start";
     auto shared = why;
     blocked_[shape] = shared;
     const std::string pool = pool_of(*job.spec);

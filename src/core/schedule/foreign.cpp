@@ -7,7 +7,9 @@
 namespace takt::schedule {
 namespace {
 
-std::string gib(Bytes b) { return fmt::format("{:.1f} GiB", static_cast<double>(b.value) / (1 << 30)); }
+std::string gib(Bytes b) {
+  return fmt::format("{:.1f} GiB", static_cast<double>(b.value) / (1 << 30));
+}
 
 // A desktop's display server below the policy's memory does not block a GPU.
 bool ignored(const GpuProcess& process, const Policy& policy) {
@@ -33,7 +35,8 @@ std::optional<Blocker> closed_because(const Gpu& gpu, const std::string& label,
     return Blocker{BlockerKind::device_unhealthy, "a healthy GPU",
                    fmt::format("{} is {}: {}", label, to_string(gpu.health), gpu.health_reason),
                    fmt::format("look at {} with `nvidia-smi -q` and `takt doctor`, reset it or "
-                               "restart the host; takt uses it again by itself", label)};
+                               "restart the host; takt uses it again by itself",
+                               label)};
   if (!gpu.processes)
     return Blocker{BlockerKind::device_unhealthy, "a GPU that is proven free",
                    fmt::format("{}: its processes cannot be listed ({})", label,
@@ -66,9 +69,10 @@ std::optional<Blocker> unseen_memory(const Gpu& gpu, const std::string& label,
   // A process whose memory the driver does not tell explains the rest.
   for (const GpuProcess& process : *gpu.processes)
     if (!process.memory) return std::nullopt;
-  return Blocker{BlockerKind::foreign_process, "a GPU without other processes",
-                 fmt::format("{}: {} in use by no process that this host shows", label, gib(unseen)),
-                 "look for containers or leftovers that use it (`fuser -v /dev/nvidia*` as root)"};
+  return Blocker{
+      BlockerKind::foreign_process, "a GPU without other processes",
+      fmt::format("{}: {} in use by no process that this host shows", label, gib(unseen)),
+      "look for containers or leftovers that use it (`fuser -v /dev/nvidia*` as root)"};
 }
 
 }  // namespace takt::schedule

@@ -1,6 +1,6 @@
 #pragma once
-// Which GPUs nothing may start on: sick ones, and ones with somebody on them whom takt did not start.
-// Such processes are respected, shown with pid, owner and program, and never killed.
+// Which GPUs nothing may start on: sick ones, and ones with somebody on them whom takt did not
+// start. Such processes are respected, shown with pid, owner and program, and never killed.
 #include <optional>
 #include <string>
 

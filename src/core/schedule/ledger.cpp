@@ -121,8 +121,8 @@ std::optional<std::string> clash(const std::vector<OnDevice>& on, Bytes capacity
   for (std::size_t i = 0; i < on.size(); ++i) {
     if (on[i].device.kind == DeviceKind::share) shares += on[i].device.memory;
     for (std::size_t k = 0; k < i; ++k) {
-      const bool whole = on[i].device.kind == DeviceKind::whole_gpu ||
-                         on[k].device.kind == DeviceKind::whole_gpu;
+      const bool whole =
+          on[i].device.kind == DeviceKind::whole_gpu || on[k].device.kind == DeviceKind::whole_gpu;
       if (whole || (on[i].device.kind != on[k].device.kind) ||
           (on[i].device.kind == DeviceKind::mig_instance && on[i].device.uuid == on[k].device.uuid))
         return fmt::format("{} is granted to {} and to {}", on[i].device.uuid.value, on[k].who,
@@ -130,8 +130,8 @@ std::optional<std::string> clash(const std::vector<OnDevice>& on, Bytes capacity
     }
   }
   if (capacity.value > 0 && shares > capacity)
-    return fmt::format("shares of {} MiB are granted on {} which has {} MiB",
-                       shares.value >> 20, on.front().device.gpu.value, capacity.value >> 20);
+    return fmt::format("shares of {} MiB are granted on {} which has {} MiB", shares.value >> 20,
+                       on.front().device.gpu.value, capacity.value >> 20);
   return std::nullopt;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Who holds what, derived from what the nodes report and what attempts were granted. It is rebuilt for
-// each pass and never stored, so it cannot drift from the devices.
+// Who holds what, derived from what the nodes report and what attempts were granted. It is rebuilt
+// for each pass and never stored, so it cannot drift from the devices.
 #include <optional>
 #include <string>
 #include <vector>

@@ -19,8 +19,8 @@ std::string types_of(const GpuRequest& gpus) {
   return text.empty() ? text : text + ")";
 }
 
-// The ordered rule list. The first rule that answers wins; a rule that applies but finds nothing adds
-// its blockers and hands on.
+// The ordered rule list. The first rule that answers wins; a rule that applies but finds nothing
+// adds its blockers and hands on.
 RuleAnswer apply_rules(const Request& request, const NodeState& node) {
   const GpuRequest& gpus = request.spec->gpus;
   if (gpus.count) return whole_gpus(request, *gpus.count, node);

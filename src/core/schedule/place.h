@@ -1,6 +1,7 @@
 #pragma once
-// Chooses devices for one request on one ledger. Outcomes have names: `placed`, `unavailable` (later),
-// `infeasible` (never on these machines). The ordered rule list is in place.cpp; each rule is a file.
+// Chooses devices for one request on one ledger. Outcomes have names: `placed`, `unavailable`
+// (later), `infeasible` (never on these machines). The ordered rule list is in place.cpp; each rule
+// is a file.
 #include <optional>
 #include <string>
 #include <variant>

@@ -10,7 +10,8 @@ std::int64_t decayed(std::int64_t usage, Duration age, Duration half_life) {
   if (halvings >= 62) return 0;
   usage >>= halvings;
   // In thousandths, so that the product stays far below 2^63.
-  const std::int64_t rest = (age.us % half_life.us) / std::max<std::int64_t>(1, half_life.us / 1000);
+  const std::int64_t rest =
+      (age.us % half_life.us) / std::max<std::int64_t>(1, half_life.us / 1000);
   return usage - usage / 2000 * rest - usage % 2000 * rest / 2000;
 }
 
@@ -34,7 +35,8 @@ std::int64_t milli_gpus(const Grant& grant, const std::vector<SeenNode>& nodes) 
 
 Queue::Queue(const Snapshot& snapshot, Instant now) : usage_(snapshot.usage) {
   for (const Holding& h : snapshot.holdings) {
-    const std::int64_t held = std::max<std::int64_t>((now - h.since).us / 1'000'000, kFreshUseSeconds);
+    const std::int64_t held =
+        std::max<std::int64_t>((now - h.since).us / 1'000'000, kFreshUseSeconds);
     usage_[h.user] += milli_gpus(h.grant, snapshot.nodes) * held;
   }
   for (const WaitingJob& job : snapshot.waiting)

@@ -1,5 +1,6 @@
 #pragma once
-// In which order waiting jobs are looked at: tier, then fair share between users, then age, then id.
+// In which order waiting jobs are looked at: tier, then fair share between users, then age, then
+// id.
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -13,16 +14,16 @@
 
 namespace takt::schedule {
 
-// How much of GPUs a grant holds, in milli-GPUs: a share counts with the larger of its memory and its
-// compute fraction, a MIG instance with its memory fraction.
+// How much of GPUs a grant holds, in milli-GPUs: a share counts with the larger of its memory and
+// its compute fraction, a MIG instance with its memory fraction.
 std::int64_t milli_gpus(const Grant& grant, const std::vector<SeenNode>& nodes);
 
-// A device that was just given counts as if it had been held this long, so that one user's burst does
-// not take everything in the instant before usage is measurable.
+// A device that was just given counts as if it had been held this long, so that one user's burst
+// does not take everything in the instant before usage is measurable.
 inline constexpr std::int64_t kFreshUseSeconds = 600;
 
-// Hands out jobs one by one. What is placed is charged to its user at once, so that the next choice in
-// the same pass already sees it.
+// Hands out jobs one by one. What is placed is charged to its user at once, so that the next choice
+// in the same pass already sees it.
 class Queue {
  public:
   Queue(const Snapshot& snapshot, Instant now);
@@ -30,7 +31,8 @@ class Queue {
   void charge(const std::string& user, std::int64_t milli_gpu_seconds);
 
  private:
-  using UserJobs = std::map<std::string, std::vector<const WaitingJob*>>;  // by age, taken from the back
+  using UserJobs =
+      std::map<std::string, std::vector<const WaitingJob*>>;  // by age, taken from the back
   std::map<Tier, UserJobs> tiers_;
   std::map<std::string, std::int64_t> usage_;
   std::set<std::pair<std::int64_t, std::string>> order_;  // of the present tier: usage, user
@@ -38,8 +40,8 @@ class Queue {
   void enter_next_tier();
 };
 
-// Usage decays by half every half-life. Integer arithmetic, linear between the halvings (at most 6 %
-// above the exact power), so that every machine computes the same.
+// Usage decays by half every half-life. Integer arithmetic, linear between the halvings (at most 6
+// % above the exact power), so that every machine computes the same.
 std::int64_t decayed(std::int64_t usage, Duration age, Duration half_life);
 
 }  // namespace takt::schedule

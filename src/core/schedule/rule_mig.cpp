@@ -49,11 +49,12 @@ RuleAnswer mig_instance(const Request& request, const NodeState& node) {
     }
   }
   if (best != nullptr) {
-    answer.devices = std::vector<DeviceGrant>{{DeviceKind::mig_instance, best->uuid,
-                                               best_device->gpu->uuid, *best->memory_total, 100}};
+    answer.devices = std::vector<DeviceGrant>{
+        {DeviceKind::mig_instance, best->uuid, best_device->gpu->uuid, *best->memory_total, 100}};
     answer.isolation = Isolation::strict;
-    answer.because = fmt::format("the smallest free MIG instance that covers it: {} {} with {} MiB",
-                                 best_device->label, best->profile, best->memory_total->value >> 20);
+    answer.because =
+        fmt::format("the smallest free MIG instance that covers it: {} {} with {} MiB",
+                    best_device->label, best->profile, best->memory_total->value >> 20);
     answer.score = static_cast<int>(best->memory_total->value >> 20);
     return answer;
   }

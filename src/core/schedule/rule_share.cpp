@@ -78,12 +78,13 @@ RuleAnswer share(const Request& request, const NodeState& node) {
     add_closed(answer.blockers, request, node);
     return answer;
   }
-  answer.devices = std::vector<DeviceGrant>{{DeviceKind::share, best.device->gpu->uuid,
-                                             best.device->gpu->uuid, want, compute}};
+  answer.devices = std::vector<DeviceGrant>{
+      {DeviceKind::share, best.device->gpu->uuid, best.device->gpu->uuid, want, compute}};
   answer.domain = kWatchedDomain;
   answer.isolation = Isolation::watched;
-  answer.because = fmt::format("a share of {} MiB on {}, the tightest fit ({} MiB left there)",
-                               want.value >> 20, best.device->label, (best.left - want).value >> 20);
+  answer.because =
+      fmt::format("a share of {} MiB on {}, the tightest fit ({} MiB left there)", want.value >> 20,
+                  best.device->label, (best.left - want).value >> 20);
   answer.score = static_cast<int>((best.left - want).value >> 20);
   return answer;
 }

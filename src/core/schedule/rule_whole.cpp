@@ -24,10 +24,11 @@ int nvlinks_within(const Node& node, const std::vector<const DeviceState*>& set)
 
 bool throttled(const Gpu& gpu) {
   if (!gpu.throttle_reasons) return false;
-  return std::any_of(gpu.throttle_reasons->begin(), gpu.throttle_reasons->end(),
-                     [](const std::string& r) { return r.find("thermal") != std::string::npos ||
-                                                       r.find("slowdown") != std::string::npos ||
-                                                       r.find("brake") != std::string::npos; });
+  return std::any_of(
+      gpu.throttle_reasons->begin(), gpu.throttle_reasons->end(), [](const std::string& r) {
+        return r.find("thermal") != std::string::npos || r.find("slowdown") != std::string::npos ||
+               r.find("brake") != std::string::npos;
+      });
 }
 
 // Lower is better. NVLinks inside count for us; links torn between the set and the free rest count
@@ -121,8 +122,9 @@ RuleAnswer whole_gpus(const Request& request, int count, const NodeState& node) 
       answer.devices->push_back(
           {DeviceKind::whole_gpu, d->gpu->uuid, d->gpu->uuid, d->capacity, 100});
     answer.isolation = Isolation::strict;
-    answer.because = fmt::format("{} whole GPU{} of one model: {}{}", count, count == 1 ? "" : "s",
-                                 labels(set), links > 0 ? fmt::format(" ({} NVLinks inside)", links) : "");
+    answer.because =
+        fmt::format("{} whole GPU{} of one model: {}{}", count, count == 1 ? "" : "s", labels(set),
+                    links > 0 ? fmt::format(" ({} NVLinks inside)", links) : "");
     answer.score = cost(*node.node, set, free);
     return answer;
   }
@@ -133,7 +135,8 @@ RuleAnswer whole_gpus(const Request& request, int count, const NodeState& node) 
 RuleAnswer whole_gpu_for_memory(const Request& request, const NodeState& node) {
   RuleAnswer answer = whole_gpus(request, 1, node);
   if (answer.devices)
-    answer.because = fmt::format("strict isolation without a fitting MIG instance: {}", answer.because);
+    answer.because =
+        fmt::format("strict isolation without a fitting MIG instance: {}", answer.because);
   return answer;
 }
 

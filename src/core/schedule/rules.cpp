@@ -19,7 +19,8 @@ bool type_fits(const Request& request, const Gpu& gpu) {
 bool usable_whole(const Request& request, const DeviceState& device) {
   if (device.closed || device.mig()) return false;
   return std::all_of(device.holders.begin(), device.holders.end(), [&](const Holder& h) {
-    return h.reserved && request.would_end && h.expected_end && *request.would_end <= *h.expected_end;
+    return h.reserved && request.would_end && h.expected_end &&
+           *request.would_end <= *h.expected_end;
   });
 }
 
@@ -30,15 +31,16 @@ std::string held_by(const DeviceState& device) {
     if (h.reserved)
       text += fmt::format("reserved for job {}", to_string(h.attempt.job));
     else
-      text += fmt::format("{}job {} ({}, {})", h.ended ? "the ending " : "", to_string(h.attempt.job),
-                          h.user, h.job_name);
+      text += fmt::format("{}job {} ({}, {})", h.ended ? "the ending " : "",
+                          to_string(h.attempt.job), h.user, h.job_name);
   }
   return fmt::format("{} is held by {}", device.label, text);
 }
 
 Blocker no_such_type(const Request& request, const std::vector<const Gpu*>& gpus) {
   std::string wanted;
-  for (const std::string& t : request.spec->gpus.types) wanted += (wanted.empty() ? "" : " or ") + t;
+  for (const std::string& t : request.spec->gpus.types)
+    wanted += (wanted.empty() ? "" : " or ") + t;
   std::map<std::string, int> here;
   for (const Gpu* gpu : gpus) ++here[gpu->model];
   std::string list;

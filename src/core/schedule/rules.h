@@ -1,6 +1,6 @@
 #pragma once
-// The rules of `place`, one a file, in the order in which they are tried. Each either answers or says
-// why it does not apply. PRODUCT: "How takt chooses the device".
+// The rules of `place`, one a file, in the order in which they are tried. Each either answers or
+// says why it does not apply. PRODUCT: "How takt chooses the device".
 #include <optional>
 #include <string>
 #include <vector>
@@ -14,14 +14,16 @@ struct RuleAnswer {
   std::optional<std::vector<DeviceGrant>> devices;  // set: placed
   SharingDomain domain;
   Isolation isolation = Isolation::strict;
-  std::string because;             // the sentence for `why`
-  std::vector<Blocker> blockers;   // set when not placed, though the rule applies
-  std::optional<int> score;        // lower is better, between nodes
+  std::string because;            // the sentence for `why`
+  std::vector<Blocker> blockers;  // set when not placed, though the rule applies
+  std::optional<int> score;       // lower is better, between nodes
 };
 
-// Rule 1: `gpus: N` -> N whole GPUs of one model: NVLink together, no throttling, no gap left behind.
+// Rule 1: `gpus: N` -> N whole GPUs of one model: NVLink together, no throttling, no gap left
+// behind.
 RuleAnswer whole_gpus(const Request& request, int count, const NodeState& node);
-// Rule 2: a memory request with strict isolation -> the smallest MIG instance that really covers it.
+// Rule 2: a memory request with strict isolation -> the smallest MIG instance that really covers
+// it.
 RuleAnswer mig_instance(const Request& request, const NodeState& node);
 // Rule 3: a memory request that may share -> the best-fitting GPU of the sharing domain.
 RuleAnswer share(const Request& request, const NodeState& node);

@@ -1,6 +1,6 @@
 #pragma once
-// Everything a decision sees, as plain values, and everything it answers. Same snapshot, policy, time
-// and seed in: the same plan out, byte for byte.
+// Everything a decision sees, as plain values, and everything it answers. Same snapshot, policy,
+// time and seed in: the same plan out, byte for byte.
 #include <cstdint>
 #include <map>
 #include <memory>

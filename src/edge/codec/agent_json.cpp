@@ -167,6 +167,7 @@ void fields(V& v, T& x, Tag<control::Start>) {
 template <class V, class T>
 void fields(V& v, T& x, Tag<control::Stop>) {
   v("attempt", x.attempt);
+  v("generation", x.generation);
   v("grace", x.grace);
 }
 

@@ -30,8 +30,9 @@ Result<void> FrameChannel::write(const std::string& frame, Duration timeout) {
     }
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno != EAGAIN)
-      return fail(ErrorKind::unavailable,
-                  std::string("the other end of the agent's socket is gone: ") + std::strerror(errno));
+      return fail(
+          ErrorKind::unavailable,
+          std::string("the other end of the agent's socket is gone: ") + std::strerror(errno));
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         end - std::chrono::steady_clock::now());
     if (left.count() <= 0)

@@ -20,10 +20,11 @@ class FrameChannel {
   FrameChannel& operator=(const FrameChannel&) = delete;
 
   int fd() const { return fd_; }
-  // Writes all of it or fails: unavailable when the other end takes nothing for `timeout` or is gone.
+  // Writes all of it or fails: unavailable when the other end takes nothing for `timeout` or is
+  // gone.
   Result<void> write(const std::string& frame, Duration timeout);
-  // The complete frames that have arrived, without waiting. Errors: unavailable when the other end is
-  // gone, invalid when a frame is longer than allowed.
+  // The complete frames that have arrived, without waiting. Errors: unavailable when the other end
+  // is gone, invalid when a frame is longer than allowed.
   Result<std::vector<std::string>> read_available();
 
  private:

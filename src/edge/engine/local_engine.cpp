@@ -47,7 +47,8 @@ struct Child {
 Result<Child> spawn(const std::vector<std::string>& command) {
   int pair[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
-    return fail(ErrorKind::io, fmt::format("cannot make the agent's socket: {}", std::strerror(errno)));
+    return fail(ErrorKind::io,
+                fmt::format("cannot make the agent's socket: {}", std::strerror(errno)));
   std::vector<std::string> words = command;
   for (std::string& word : words)
     if (word == "{fd}") word = std::to_string(pair[1]);
@@ -148,9 +149,10 @@ Result<std::unique_ptr<LocalEngine>> LocalEngine::start(LocalEngineOptions optio
   impl->on_note = std::move(on_note);
   const std::string& program = impl->options.agent_command.front();
   if (::access(program.c_str(), X_OK) != 0)
-    return fail(ErrorKind::io, fmt::format("cannot start the node agent: {} is not a program that can "
-                                           "be executed: reinstall takt",
-                                           program));
+    return fail(ErrorKind::io,
+                fmt::format("cannot start the node agent: {} is not a program that can "
+                            "be executed: reinstall takt",
+                            program));
   if (auto ok = impl->begin(); !ok) return tl::make_unexpected(ok.error());
   Impl* raw = impl.get();
   impl->thread = std::thread([raw] { raw->run(); });

@@ -1,6 +1,7 @@
 #pragma once
-// The engine `local`: starts the node agent as a child process, speaks to it over a socket pair, and
-// starts it again when it dies or falls silent. Jobs do not depend on it: they run under their shims.
+// The engine `local`: starts the node agent as a child process, speaks to it over a socket pair,
+// and starts it again when it dies or falls silent. Jobs do not depend on it: they run under their
+// shims.
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,7 +16,7 @@ namespace takt::engine {
 struct LocalEngineOptions {
   // Program and arguments of the agent; "{fd}" in an argument becomes the number of its socket.
   std::vector<std::string> agent_command;
-  Duration silent_max = seconds(15);   // without a report for so long it is replaced
+  Duration silent_max = seconds(15);    // without a report for so long it is replaced
   Duration restart_pause = seconds(1);  // between two starts
 };
 
@@ -24,15 +25,16 @@ class LocalEngine {
   using OnReport = std::function<void(control::NodeReport)>;
   using OnNote = std::function<void(const std::string&)>;  // sentences for the log
 
-  // Starts the agent. Reports come on the engine's own thread. Errors: the program cannot be started.
+  // Starts the agent. Reports come on the engine's own thread. Errors: the program cannot be
+  // started.
   static Result<std::unique_ptr<LocalEngine>> start(LocalEngineOptions options, OnReport on_report,
                                                     OnNote on_note);
   ~LocalEngine();  // stops
   LocalEngine(const LocalEngine&) = delete;
   LocalEngine& operator=(const LocalEngine&) = delete;
 
-  // Hands effects to the agent, in order. What does not arrive is lost without harm: the next report
-  // lacks it and reconcile sends it again.
+  // Hands effects to the agent, in order. What does not arrive is lost without harm: the next
+  // report lacks it and reconcile sends it again.
   void send(const std::vector<control::Effect>& effects);
   // Ends the agent (its jobs go on) and waits for it. A second call does nothing.
   void stop();
