@@ -1,0 +1,355 @@
+#include "app/server/controller.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/schedule/decide.h"
+#include "edge/codec/journal_json.h"
+#include "edge/codec/snapshot_text.h"
+
+namespace takt::server {
+namespace {
+
+// How often the loop looks at the clock when nothing comes in: hard stops, retries, silent nodes.
+constexpr auto kTick = std::chrono::milliseconds(500);
+constexpr int kSnapshotVersion = 1;
+
+}  // namespace
+
+Controller::Controller(store::JournalPort& journal, Measurements& measurements,
+                       ControllerOptions options)
+    : journal_(journal), measurements_(measurements), options_(std::move(options)) {}
+
+Controller::~Controller() { stop(); }
+
+Result<void> Controller::recover() {
+  auto snapshot = journal_.latest_snapshot();
+  if (!snapshot) return tl::make_unexpected(snapshot.error());
+  const Duration half_life = options_.policy.fair_share_half_life;
+  std::uint64_t after = 0;
+  if (*snapshot) {
+    const store::Snapshot& found = **snapshot;
+    if (found.version != kSnapshotVersion)
+      return fail(ErrorKind::invalid,
+                  fmt::format("the journal's snapshot has version {}, this takt reads version {}: "
+                              "use the takt that wrote it, or a newer one",
+                              found.version, kSnapshotVersion));
+    if (!found.warning.empty()) options_.note(found.warning);
+    auto facts = codec::facts_from_snapshot(found.body);
+    if (!facts) return tl::make_unexpected(facts.error());
+    for (const control::Fact& fact : *facts) fold(state_, fact, half_life);
+    after = found.sequence;
+  }
+  auto replayed = journal_.replay(after, [&](const store::Record& record) -> Result<void> {
+    auto fact = codec::decode_fact({record.kind, record.version, record.body});
+    if (!fact)
+      return fail_at(fmt::format("record {} of the journal", record.sequence), fact.error());
+    fold(state_, *fact, half_life);
+    return {};
+  });
+  if (!replayed) return replayed;
+  published_ = state_;
+  published_sequence_ = journal_.last_sequence();
+  return {};
+}
+
+void Controller::start(SendEffects send) {
+  send_ = std::move(send);
+  loop_ = std::thread([this] { run(); });
+  snapshots_ = std::thread([this] { snapshot_loop(); });
+}
+
+void Controller::stop() {
+  {
+    const std::lock_guard lock(inputs_mutex_);
+    stopping_ = true;
+  }
+  inputs_changed_.notify_all();
+  if (loop_.joinable()) loop_.join();
+  {
+    const std::lock_guard lock(snapshot_mutex_);
+    snapshot_stopping_ = true;
+  }
+  snapshot_changed_.notify_all();
+  if (snapshots_.joinable()) {
+    snapshots_.join();
+    keep_snapshot();
+  }
+}
+
+Result<control::Accepted> Controller::call(std::variant<control::Submit, control::Cancel> what) {
+  auto command = std::make_unique<Command>();
+  command->what = std::move(what);
+  auto reply = command->reply.get_future();
+  {
+    const std::lock_guard lock(inputs_mutex_);
+    if (stopping_) return fail(ErrorKind::unavailable, "the server is stopping: try again");
+    inputs_.push_back(std::move(command));
+  }
+  inputs_changed_.notify_all();
+  return reply.get();
+}
+
+Result<control::Accepted> Controller::submit(control::Submit command) {
+  return call(std::move(command));
+}
+
+Result<control::Accepted> Controller::cancel(control::Cancel command) {
+  return call(std::move(command));
+}
+
+void Controller::report(control::NodeReport report) {
+  {
+    const std::lock_guard lock(inputs_mutex_);
+    if (stopping_) return;
+    inputs_.push_back(std::move(report));
+  }
+  inputs_changed_.notify_all();
+}
+
+std::vector<Controller::Input> Controller::next_inputs() {
+  std::unique_lock lock(inputs_mutex_);
+  inputs_changed_.wait_for(lock, kTick, [&] { return stopping_ || !inputs_.empty(); });
+  std::vector<Input> batch;
+  while (!inputs_.empty() && batch.size() < options_.policy.limits.inputs_batch_max) {
+    batch.push_back(std::move(inputs_.front()));
+    inputs_.pop_front();
+  }
+  return batch;
+}
+
+void Controller::run() {
+  while (true) {
+    std::vector<Input> inputs = next_inputs();
+    if (inputs.empty()) {
+      const std::lock_guard lock(inputs_mutex_);
+      if (stopping_) return;
+    }
+    Batch batch;
+    for (Input& input : inputs) handle_input(std::move(input), batch);
+    const Instant now = options_.clock();
+    apply(control::tick(state_, options_.policy, now), batch);
+    observe_silence(cluster_, options_.policy, now);
+    if (pass_needed(now)) pass(batch);
+    if (const auto ok = journal(batch); !ok) {
+      roll_back(batch, ok.error());
+      continue;
+    }
+    publish(batch);
+    release(batch);
+    act(batch);
+  }
+}
+
+void Controller::apply(std::vector<control::Fact> facts, Batch& batch) {
+  for (control::Fact& fact : facts) {
+    fold(state_, fact, options_.policy.fair_share_half_life);
+    batch.facts.push_back(std::move(fact));
+  }
+}
+
+void Controller::handle_input(Input input, Batch& batch) {
+  if (auto* command = std::get_if<std::unique_ptr<Command>>(&input)) {
+    handle_command(std::move(*command), batch);
+    return;
+  }
+  const Instant now = options_.clock();
+  control::NodeReport& report = std::get<control::NodeReport>(input);
+  observe(cluster_, report, now);
+  apply(handle(state_, options_.policy, report, now), batch);
+  batch.reports.push_back(std::move(report));
+}
+
+void Controller::handle_command(std::unique_ptr<Command> command, Batch& batch) {
+  const Instant now = options_.clock();
+  Result<control::Accepted> result = [&] {
+    if (const auto* submit = std::get_if<control::Submit>(&command->what))
+      return handle(state_, cluster_, options_.policy, *submit, now);
+    return handle(state_, options_.policy, std::get<control::Cancel>(command->what), now);
+  }();
+  if (result) apply(result->facts, batch);
+  batch.replies.emplace_back(std::move(command), std::move(result));
+}
+
+bool Controller::pass_needed(Instant now) const {
+  return state_.ledger_version + cluster_.version != planned_version_ ||
+         (next_retry_ && *next_retry_ <= now);
+}
+
+void Controller::pass(Batch& batch) {
+  const Instant now = options_.clock();
+  const auto snapshot = control::snapshot(state_, cluster_, options_.policy, now);
+  auto plan = std::make_shared<schedule::Plan>(schedule::decide(snapshot, options_.policy, now));
+  auto admission = admit(state_, cluster_, options_.policy, *plan, now);
+  if (!admission.dropped.empty()) options_.note("a plan was dropped: " + admission.dropped);
+  next_retry_.reset();
+  for (const schedule::WaitingJob& job : snapshot.waiting)
+    if (job.not_before > now && (!next_retry_ || job.not_before < *next_retry_))
+      next_retry_ = job.not_before;
+  apply(std::move(admission.facts), batch);
+  // Grants of this pass are in the plan already; only what comes later makes another one necessary.
+  planned_version_ = state_.ledger_version + cluster_.version;
+  batch.plan = std::move(plan);
+}
+
+Result<void> Controller::journal(const Batch& batch) {
+  if (batch.facts.empty()) return {};
+  std::vector<store::Record> records;
+  records.reserve(batch.facts.size());
+  std::uint64_t sequence = journal_.last_sequence();
+  for (const control::Fact& fact : batch.facts) {
+    auto encoded = codec::encode_fact(fact);
+    records.push_back({++sequence, encoded.version, std::move(encoded.kind), std::move(encoded.body)});
+  }
+  return journal_.append(records);
+}
+
+// Nothing of the batch is on disk: the state goes back to what is. Reports come again by themselves.
+void Controller::roll_back(Batch& batch, const Error& error) {
+  const std::string sentence =
+      "nothing can be acknowledged: " + error.message + ". It goes on by itself once that is mended";
+  options_.note(sentence);
+  {
+    const std::unique_lock lock(published_mutex_);
+    problem_ = sentence;
+    state_ = published_;
+    published_cluster_ = cluster_;
+  }
+  planned_version_ = 0;
+  for (auto& [command, result] : batch.replies)
+    command->reply.set_value(result ? fail(ErrorKind::unavailable, sentence)
+                                    : tl::make_unexpected(result.error()));
+  published_changed_.notify_all();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // a full disk is not hammered
+}
+
+void Controller::publish(Batch& batch) {
+  {
+    const std::unique_lock lock(published_mutex_);
+    for (const control::Fact& fact : batch.facts)
+      fold(published_, fact, options_.policy.fair_share_half_life);
+    if (!batch.reports.empty() || published_cluster_.version != cluster_.version)
+      published_cluster_ = cluster_;
+    if (batch.plan) plan_ = batch.plan;
+    if (!batch.facts.empty()) problem_.clear();
+    published_sequence_ = journal_.last_sequence();
+  }
+  published_changed_.notify_all();
+  since_snapshot_ += batch.facts.size();
+  if (since_snapshot_ < options_.snapshot_every) return;
+  since_snapshot_ = 0;
+  {
+    const std::lock_guard lock(snapshot_mutex_);
+    snapshot_wanted_ = true;
+  }
+  snapshot_changed_.notify_all();
+}
+
+void Controller::release(Batch& batch) {
+  for (auto& [command, result] : batch.replies) command->reply.set_value(std::move(result));
+  measurements_.take(state_, batch.reports, batch.facts, options_.clock());
+}
+
+void Controller::act(const Batch& batch) {
+  if (!send_) return;
+  std::set<NodeId> nodes;
+  for (const control::NodeReport& report : batch.reports) nodes.insert(report.node.id);
+  for (const control::Fact& fact : batch.facts) {
+    const auto* granted = std::get_if<control::Granted>(&fact);
+    if (granted != nullptr) nodes.insert(granted->grant.node);
+    if (const auto* stop = std::get_if<control::StopRequested>(&fact))
+      if (const auto it = state_.jobs.find(stop->attempt.job); it != state_.jobs.end())
+        nodes.insert(it->second.attempt->grant.node);
+  }
+  for (const NodeId& node : nodes)
+    if (const auto it = cluster_.nodes.find(node); it != cluster_.nodes.end()) {
+      const auto effects = reconcile(state_, it->second.report, options_.places);
+      if (!effects.empty()) send_(effects);
+    }
+}
+
+Result<Trial> Controller::try_out(const control::Submit& command) {
+  Trial trial;
+  Result<void> outcome;
+  read([&](const control::Sight& sight) {
+    auto accepted = handle(sight.state, sight.cluster, sight.policy, command, sight.now);
+    if (!accepted) {
+      outcome = tl::make_unexpected(accepted.error());
+      return;
+    }
+    control::State state = sight.state;
+    for (const control::Fact& fact : accepted->facts)
+      fold(state, fact, sight.policy.fair_share_half_life);
+    const auto plan = schedule::decide(
+        control::snapshot(state, sight.cluster, sight.policy, sight.now), sight.policy, sight.now);
+    const JobId first = accepted->jobs.front();
+    trial.spec = state.jobs.at(first).spec();
+    trial.count = static_cast<int>(accepted->jobs.size());
+    trial.warnings = accepted->warnings;
+    for (const schedule::Placement& p : plan.placements)
+      if (p.job == first) {
+        trial.would_start = true;
+        trial.decision = p.decision;
+      }
+    if (const auto it = plan.waiting.find(first); it != plan.waiting.end()) {
+      trial.waiting_for = it->second->blockers;
+      trial.decision = it->second->decision;
+    }
+  });
+  if (!outcome) return tl::make_unexpected(outcome.error());
+  return trial;
+}
+
+void Controller::read(const std::function<void(const control::Sight&)>& look) const {
+  const std::shared_lock lock(published_mutex_);
+  look({published_, published_cluster_, *plan_, options_.policy, options_.places,
+        options_.clock()});
+}
+
+bool Controller::wait(const std::function<bool(const control::Sight&)>& done, Duration at_most,
+                      std::stop_token stop) const {
+  std::shared_lock lock(published_mutex_);
+  return published_changed_.wait_for(
+      lock, stop, std::chrono::microseconds(at_most.us), [&] {
+        return done({published_, published_cluster_, *plan_, options_.policy, options_.places,
+                     options_.clock()});
+      });
+}
+
+std::string Controller::problem() const {
+  const std::shared_lock lock(published_mutex_);
+  return problem_;
+}
+
+void Controller::snapshot_loop() {
+  while (true) {
+    {
+      std::unique_lock lock(snapshot_mutex_);
+      snapshot_changed_.wait(lock, [&] { return snapshot_wanted_ || snapshot_stopping_; });
+      if (snapshot_stopping_) return;
+      snapshot_wanted_ = false;
+    }
+    keep_snapshot();
+  }
+}
+
+void Controller::keep_snapshot() {
+  std::vector<control::Fact> facts;
+  std::uint64_t sequence = 0;
+  {
+    const std::shared_lock lock(published_mutex_);
+    facts = control::facts_of(published_);
+    sequence = published_sequence_;
+  }
+  if (sequence == 0) return;
+  auto latest = journal_.latest_snapshot();
+  if (latest && *latest && (*latest)->sequence >= sequence) return;
+  if (auto ok = journal_.save_snapshot(sequence, kSnapshotVersion, codec::snapshot_of(facts)); !ok)
+    options_.note("no snapshot could be kept: " + ok.error().message);
+  else if (auto pruned = journal_.prune(sequence); !pruned)
+    options_.note("the journal could not be shortened: " + pruned.error().message);
+}
+
+}  // namespace takt::server
