@@ -201,15 +201,17 @@ Result<void> Controller::journal(const Batch& batch) {
   std::uint64_t sequence = journal_.last_sequence();
   for (const control::Fact& fact : batch.facts) {
     auto encoded = codec::encode_fact(fact);
-    records.push_back({++sequence, encoded.version, std::move(encoded.kind), std::move(encoded.body)});
+    records.push_back(
+        {++sequence, encoded.version, std::move(encoded.kind), std::move(encoded.body)});
   }
   return journal_.append(records);
 }
 
-// Nothing of the batch is on disk: the state goes back to what is. Reports come again by themselves.
+// Nothing of the batch is on disk: the state goes back to what is. Reports come again by
+// themselves.
 void Controller::roll_back(Batch& batch, const Error& error) {
-  const std::string sentence =
-      "nothing can be acknowledged: " + error.message + ". It goes on by itself once that is mended";
+  const std::string sentence = "nothing can be acknowledged: " + error.message +
+                               ". It goes on by itself once that is mended";
   options_.note(sentence);
   {
     const std::unique_lock lock(published_mutex_);
@@ -249,7 +251,7 @@ void Controller::publish(Batch& batch) {
 
 void Controller::release(Batch& batch) {
   for (auto& [command, result] : batch.replies) command->reply.set_value(std::move(result));
-  measurements_.take(state_, batch.reports, batch.facts, options_.clock());
+  measurements_.take(state_, batch.reports, batch.facts);
 }
 
 void Controller::act(const Batch& batch) {
@@ -304,18 +306,17 @@ Result<Trial> Controller::try_out(const control::Submit& command) {
 
 void Controller::read(const std::function<void(const control::Sight&)>& look) const {
   const std::shared_lock lock(published_mutex_);
-  look({published_, published_cluster_, *plan_, options_.policy, options_.places,
-        options_.clock()});
+  look(
+      {published_, published_cluster_, *plan_, options_.policy, options_.places, options_.clock()});
 }
 
 bool Controller::wait(const std::function<bool(const control::Sight&)>& done, Duration at_most,
                       std::stop_token stop) const {
   std::shared_lock lock(published_mutex_);
-  return published_changed_.wait_for(
-      lock, stop, std::chrono::microseconds(at_most.us), [&] {
-        return done({published_, published_cluster_, *plan_, options_.policy, options_.places,
-                     options_.clock()});
-      });
+  return published_changed_.wait_for(lock, stop, std::chrono::microseconds(at_most.us), [&] {
+    return done({published_, published_cluster_, *plan_, options_.policy, options_.places,
+                 options_.clock()});
+  });
 }
 
 std::string Controller::problem() const {

@@ -111,7 +111,7 @@ class Controller {
   SendEffects send_;
 
   // Only the loop's thread touches these.
-  control::State state_;      // ahead of the journal while a batch is handled
+  control::State state_;  // ahead of the journal while a batch is handled
   control::Cluster cluster_;
   std::uint64_t planned_version_ = 0;
   std::optional<Instant> next_retry_;

@@ -1,7 +1,7 @@
 #include "app/server/measurements.h"
 
 #include "core/insight/workload.h"
-#include "edge/codec/measurement_json.h"
+#include "edge/codec/telemetry_json.h"
 
 namespace takt::server {
 
@@ -18,7 +18,7 @@ void Measurements::recover() {
   std::size_t unreadable = 0;
   const std::lock_guard lock(mutex_);
   for (const store::Summary& summary : *found) {
-    auto measurement = codec::measurement_from_json(summary.json);
+    auto measurement = codec::decode_measurement(summary.json);
     if (measurement)
       finished_[measurement->attempt] = std::move(*measurement);
     else
@@ -29,37 +29,48 @@ void Measurements::recover() {
                   " earlier measurements cannot be read by this version and are left out");
 }
 
+insight::AttemptMeter Measurements::meter_of(const control::Job& job) const {
+  const control::Attempt& attempt = *job.attempt;
+  insight::AttemptSubject subject;
+  subject.attempt = attempt.id;
+  subject.workload = job.spec().name;
+  subject.user = job.submitter().user;
+  subject.tier = *job.spec().tier;
+  subject.grant = attempt.grant;
+  subject.requested_memory = job.spec().gpus.memory;
+  subject.submitted = job.accepted->at;
+  subject.started = *attempt.started;
+  insight::MeterOptions meter;
+  meter.interval = options_.interval;
+  return insight::AttemptMeter(std::move(subject), meter);
+}
+
 void Measurements::begin(const control::State& state) {
   for (const JobId id : state.holding) {
     const control::Job& job = state.jobs.at(id);
     const control::Attempt& attempt = *job.attempt;
     if (!attempt.started || attempt.exit || running_.count(attempt.id) != 0) continue;
-    insight::AttemptSubject subject;
-    subject.attempt = attempt.id;
-    subject.workload = job.spec().name;
-    subject.user = job.submitter().user;
-    subject.tier = *job.spec().tier;
-    subject.grant = attempt.grant;
-    subject.requested_memory = job.spec().gpus.memory;
-    subject.submitted = job.accepted->at;
-    subject.started = *attempt.started;
-    insight::MeterOptions meter;
-    meter.interval = options_.interval;
-    running_.emplace(attempt.id, insight::AttemptMeter(std::move(subject), meter));
+    running_.emplace(attempt.id, meter_of(job));
   }
 }
 
 void Measurements::finish(const control::State& state, const control::Exited& exited) {
-  const auto it = running_.find(exited.attempt);
-  if (it == running_.end()) return;
+  auto it = running_.find(exited.attempt);
+  if (it == running_.end()) {
+    // Started and ended between two reports: nothing was measured, and that is what is kept.
+    const auto job = state.jobs.find(exited.attempt.job);
+    if (job == state.jobs.end() || !job->second.attempt ||
+        job->second.attempt->id != exited.attempt || !job->second.attempt->started)
+      return;
+    it = running_.emplace(exited.attempt, meter_of(job->second)).first;
+  }
   it->second.end(exited.at);
   AttemptMeasurement measurement = it->second.measurement(exited.at, true);
   running_.erase(it);
-  (void)state;
   if (telemetry_) {
     const auto saved =
         telemetry_->save_summary(measurement.workload, to_string(exited.attempt), exited.at.us,
-                                 codec::measurement_to_json(measurement));
+                                 codec::encode_measurement(measurement));
     if (!saved && !telemetry_failed_)
       options_.note("measurements are not kept: " + saved.error().message);
     telemetry_failed_ = !saved;
@@ -70,8 +81,7 @@ void Measurements::finish(const control::State& state, const control::Exited& ex
 
 void Measurements::take(const control::State& state,
                         const std::vector<control::NodeReport>& reports,
-                        const std::vector<control::Fact>& facts, Instant now) {
-  (void)now;
+                        const std::vector<control::Fact>& facts) {
   if (reports.empty() && facts.empty()) return;
   const std::lock_guard lock(mutex_);
   begin(state);

@@ -19,8 +19,8 @@ namespace takt::server {
 class Measurements {
  public:
   struct Options {
-    Duration interval = seconds(1);       // expected between reports
-    std::size_t finished_max = 20'000;    // kept in memory; telemetry.db holds more
+    Duration interval = seconds(1);     // expected between reports
+    std::size_t finished_max = 20'000;  // kept in memory; telemetry.db holds more
     std::function<void(const std::string&)> note;
   };
   // `telemetry` may be null: then nothing outlives the server.
@@ -30,11 +30,12 @@ class Measurements {
   void recover();
   // Takes the reports and facts of one batch, in the loop's thread.
   void take(const control::State& state, const std::vector<control::NodeReport>& reports,
-            const std::vector<control::Fact>& facts, Instant now);
+            const std::vector<control::Fact>& facts);
   // By workload, running attempts included. From any thread.
   std::vector<WorkloadSummary> summaries(const Policy& policy, Instant now) const;
 
  private:
+  insight::AttemptMeter meter_of(const control::Job& job) const;
   void begin(const control::State& state);
   void finish(const control::State& state, const control::Exited& exited);
 

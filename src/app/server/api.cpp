@@ -1,0 +1,314 @@
+#include "app/server/api.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "app/report/report.h"
+#include "app/server/log_reader.h"
+#include "edge/codec/api_json.h"
+
+namespace takt::server {
+namespace {
+
+using http::Captures;
+using http::Request;
+using http::Response;
+
+constexpr Duration kWaitMax = seconds(30);  // of one long poll
+
+Response json(std::string body, int status = 200) {
+  Response response;
+  response.status = status;
+  response.body = std::move(body);
+  return response;
+}
+
+Response text(std::string body) {
+  Response response;
+  response.content_type = "text/plain; charset=utf-8";
+  response.body = std::move(body);
+  return response;
+}
+
+std::string query(const Request& request, const std::string& name, const std::string& otherwise) {
+  const auto it = request.query.find(name);
+  return it == request.query.end() ? otherwise : it->second;
+}
+
+Result<std::int64_t> number(const std::string& name, const std::string& word, std::int64_t min,
+                            std::int64_t max) {
+  std::int64_t value = 0;
+  const auto read = std::from_chars(word.data(), word.data() + word.size(), value);
+  if (read.ec != std::errc() || read.ptr != word.data() + word.size() || value < min || value > max)
+    return fail(ErrorKind::invalid,
+                fmt::format("{}: '{}' is not a whole number from {} to {}", name, word, min, max));
+  return value;
+}
+
+Result<JobId> job_id(const Captures& captures) {
+  auto id = number("job id", captures.at("id"), 1, INT64_MAX);
+  if (!id) return tl::make_unexpected(id.error());
+  return JobId(static_cast<std::uint64_t>(*id));
+}
+
+Error no_such_job(JobId id) {
+  return {ErrorKind::not_found,
+          fmt::format("there is no job {}: `takt ps --all` lists all", to_string(id))};
+}
+
+class Api {
+ public:
+  explicit Api(ApiContext& context) : context_(context) {}
+
+  codec::DocumentHead head(std::vector<std::string> warnings = {}) const {
+    const std::string problem = context_.controller.problem();
+    if (!problem.empty()) warnings.push_back(problem);
+    return {context_.version, std::move(warnings)};
+  }
+
+  bool admin(const http::Peer& peer) const {
+    return peer.uid == 0 || peer.uid == context_.server_uid ||
+           context_.directory.in_any_group(peer.uid, context_.controller.policy().admin_groups);
+  }
+
+  // ---- jobs -----------------------------------------------------------------------------------
+
+  Response list(const Request& request) const {
+    const bool all = query(request, "all", "false") == "true";
+    const std::string user = query(request, "user", "");
+    const std::string state = query(request, "state", "");
+    auto limit = number("limit", query(request, "limit", "0"), 0, 1'000'000);
+    if (!limit) return http::error_response(limit.error());
+    std::vector<control::JobView> jobs;
+    std::vector<control::NodeView> nodes;
+    control::Counts counts;
+    const std::string format = query(request, "format", "json");
+    context_.controller.read([&](const control::Sight& sight) {
+      jobs = control::job_views(sight, all || !state.empty());
+      if (format == "live") nodes = control::node_views(sight.cluster);
+      if (format == "live") counts = control::counts(sight.state);
+    });
+    std::erase_if(jobs, [&](const control::JobView& job) {
+      return (!user.empty() && job.user != user) ||
+             (!state.empty() && control::to_string(job.state) != state);
+    });
+    if (format == "json") {
+      if (*limit > 0 && jobs.size() > static_cast<std::size_t>(*limit))
+        jobs.resize(static_cast<std::size_t>(*limit));
+      return json(codec::jobs_json(head(), jobs));
+    }
+    auto screen = screen_of(request);
+    if (!screen) return http::error_response(screen.error());
+    const Instant now = context_.clock();
+    if (format == "text")
+      return text(report::jobs_table(jobs, now, *screen, static_cast<std::size_t>(*limit)));
+    if (format == "live")
+      return text(
+          report::live_screen(jobs, nodes, counts, now, *screen, static_cast<std::size_t>(*limit)));
+    if (format == "day") return day(jobs, now, *screen);
+    return http::error_response(
+        400, fmt::format("format: '{}' is not one of json, text, live, day", format));
+  }
+
+  Response day(const std::vector<control::JobView>& jobs, Instant now,
+               const report::Screen& screen) const {
+    std::vector<control::NodeView> nodes;
+    context_.controller.read(
+        [&](const control::Sight& sight) { nodes = control::node_views(sight.cluster); });
+    return text(report::day_summary(
+        jobs, context_.measurements.summaries(context_.controller.policy(), now), nodes, now,
+        screen));
+  }
+
+  Response submit(const Request& request) const {
+    const Policy& policy = context_.controller.policy();
+    auto body = codec::submit_request_from_json(request.body, policy.limits);
+    if (!body) return http::error_response(body.error());
+    auto identity = context_.directory.look_up(request.peer.uid, request.peer.gid);
+    if (!identity) return http::error_response(identity.error());
+    control::Submit command{std::move(body->spec), std::move(*identity), body->default_tier};
+    codec::SubmitReply reply;
+    if (query(request, "dry_run", "false") == "true") {
+      auto trial = context_.controller.try_out(command);
+      if (!trial) return http::error_response(trial.error());
+      reply.dry_run = true;
+      reply.count = trial->count;
+      reply.spec = trial->spec;
+      reply.would_start = trial->would_start;
+      reply.waiting_for = trial->waiting_for;
+      reply.decision = trial->decision;
+      return json(codec::submit_reply_json(head(trial->warnings), reply));
+    }
+    auto accepted = context_.controller.submit(std::move(command));
+    if (!accepted) return http::error_response(accepted.error());
+    reply.ids = accepted->jobs;
+    reply.count = static_cast<int>(accepted->jobs.size());
+    context_.controller.read([&](const control::Sight& sight) {
+      const auto it = sight.state.jobs.find(accepted->jobs.front());
+      if (it != sight.state.jobs.end()) reply.spec = it->second.spec();
+    });
+    return json(codec::submit_reply_json(head(accepted->warnings), reply), 201);
+  }
+
+  Response show(const Request& request, const Captures& captures) const {
+    auto id = job_id(captures);
+    if (!id) return http::error_response(id.error());
+    const std::string wait_for = query(request, "wait", "");
+    if (!wait_for.empty()) {
+      auto timeout = number("timeout_ms", query(request, "timeout_ms", "30000"), 0, 600'000);
+      if (!timeout) return http::error_response(timeout.error());
+      if (wait_for != "started" && wait_for != "ended")
+        return http::error_response(
+            400, fmt::format("wait: '{}' is not one of started, ended", wait_for));
+      wait(*id, wait_for == "ended", std::min(milliseconds(*timeout), kWaitMax), request.stop);
+    }
+    std::optional<control::JobView> view;
+    context_.controller.read([&](const control::Sight& sight) {
+      const auto it = sight.state.jobs.find(*id);
+      if (it != sight.state.jobs.end()) view = control::job_view(sight, it->second);
+    });
+    if (!view) return http::error_response(no_such_job(*id));
+    if (query(request, "format", "json") == "text") {
+      auto screen = screen_of(request);
+      if (!screen) return http::error_response(screen.error());
+      return text(report::job_why(*view, context_.clock(), *screen));
+    }
+    return json(codec::job_json(head(), *view));
+  }
+
+  void wait(JobId id, bool ended, Duration at_most, std::stop_token stop) const {
+    (void)context_.controller.wait(
+        [&](const control::Sight& sight) {
+          const auto it = sight.state.jobs.find(id);
+          if (it == sight.state.jobs.end() || it->second.finished) return true;
+          return !ended && it->second.attempt && it->second.attempt->started.has_value();
+        },
+        at_most, std::move(stop));
+  }
+
+  Response cancel(const Request& request, const Captures& captures) const {
+    auto id = job_id(captures);
+    if (!id) return http::error_response(id.error());
+    auto identity = context_.directory.look_up(request.peer.uid, request.peer.gid);
+    if (!identity) return http::error_response(identity.error());
+    auto accepted = context_.controller.cancel({*id, std::move(*identity), admin(request.peer)});
+    if (!accepted) return http::error_response(accepted.error());
+    return json(codec::cancel_reply_json(head(), accepted->jobs));
+  }
+
+  Response logs(const Request& request, const Captures& captures) const {
+    auto id = job_id(captures);
+    if (!id) return http::error_response(id.error());
+    auto offset = number("offset", query(request, "offset", "0"), 0, INT64_MAX);
+    if (!offset) return http::error_response(offset.error());
+    auto wait_ms = number("wait_ms", query(request, "wait_ms", "0"), 0, 600'000);
+    if (!wait_ms) return http::error_response(wait_ms.error());
+    const std::string stream = query(request, "stream", "stdout");
+    if (stream != "stdout" && stream != "stderr")
+      return http::error_response(400,
+                                  fmt::format("stream: '{}' is not one of stdout, stderr", stream));
+    LogRequest log{*id,
+                   stream == "stderr",
+                   *offset,
+                   std::min(milliseconds(*wait_ms), kWaitMax),
+                   request.peer.uid,
+                   admin(request.peer)};
+    auto piece = read_log(context_.controller, log, request.stop);
+    if (!piece) return http::error_response(piece.error());
+    Response response;
+    response.content_type = "application/octet-stream";
+    response.body = std::move(piece->bytes);
+    response.headers["X-Takt-Next-Offset"] = std::to_string(piece->next_offset);
+    response.headers["X-Takt-Ended"] = piece->ended ? "true" : "false";
+    return response;
+  }
+
+  // ---- the rest -------------------------------------------------------------------------------
+
+  Response gpus(const Request& request) const {
+    std::vector<control::NodeView> nodes;
+    context_.controller.read(
+        [&](const control::Sight& sight) { nodes = control::node_views(sight.cluster); });
+    if (query(request, "format", "json") != "text") return json(codec::gpus_json(head(), nodes));
+    auto screen = screen_of(request);
+    if (!screen) return http::error_response(screen.error());
+    return text(report::gpus_table(nodes, context_.clock(), *screen));
+  }
+
+  Response workloads(const Request& request) const {
+    const auto summaries =
+        context_.measurements.summaries(context_.controller.policy(), context_.clock());
+    if (query(request, "format", "json") != "text")
+      return json(codec::workloads_json(head(), summaries));
+    auto screen = screen_of(request);
+    if (!screen) return http::error_response(screen.error());
+    return text(report::workloads_table(summaries, *screen));
+  }
+
+  Response status(const Request& request) const {
+    codec::ServerStatus status;
+    status.pid = context_.pid;
+    status.started = context_.started;
+    status.policy_revision = context_.controller.policy().revision;
+    status.state_dir = context_.state_dir;
+    status.problem = context_.controller.problem();
+    if (auto who = context_.directory.look_up(request.peer.uid, request.peer.gid))
+      status.caller = who->user;
+    status.caller_admin = admin(request.peer);
+    context_.controller.read([&](const control::Sight& sight) {
+      status.counts = control::counts(sight.state);
+      for (const auto& [id, seen] : sight.cluster.nodes) {
+        ++status.nodes;
+        status.nodes_reachable += seen.reachable ? 1 : 0;
+        status.gpus += static_cast<int>(seen.report.node.gpus.size());
+        status.emulated = status.emulated || seen.report.node.emulated;
+      }
+    });
+    return json(codec::status_json(head(), status));
+  }
+
+ private:
+  static Result<report::Screen> screen_of(const Request& request) {
+    report::Screen screen;
+    auto width = number("width", query(request, "width", "100"), 1, 10'000);
+    if (!width) return tl::make_unexpected(width.error());
+    auto offset =
+        number("utc_offset_seconds", query(request, "utc_offset_seconds", "0"), -86'400, 86'400);
+    if (!offset) return tl::make_unexpected(offset.error());
+    screen.width = static_cast<int>(*width);
+    screen.utc_offset = seconds(*offset);
+    screen.colour = query(request, "colour", "false") == "true";
+    return screen;
+  }
+
+  ApiContext& context_;
+};
+
+}  // namespace
+
+http::Router make_router(ApiContext& context) {
+  const auto api = std::make_shared<Api>(context);
+  http::Router router;
+  router.add("GET", "/v1/version", [api](const Request&, const Captures&) {
+    return json(codec::version_json(api->head()));
+  });
+  router.add("GET", "/v1/status",
+             [api](const Request& r, const Captures&) { return api->status(r); });
+  router.add("GET", "/v1/jobs", [api](const Request& r, const Captures&) { return api->list(r); });
+  router.add("POST", "/v1/jobs",
+             [api](const Request& r, const Captures&) { return api->submit(r); });
+  router.add("GET", "/v1/jobs/{id}",
+             [api](const Request& r, const Captures& c) { return api->show(r, c); });
+  router.add("POST", "/v1/jobs/{id}/cancel",
+             [api](const Request& r, const Captures& c) { return api->cancel(r, c); });
+  router.add("GET", "/v1/jobs/{id}/logs",
+             [api](const Request& r, const Captures& c) { return api->logs(r, c); });
+  router.add("GET", "/v1/gpus", [api](const Request& r, const Captures&) { return api->gpus(r); });
+  router.add("GET", "/v1/workloads",
+             [api](const Request& r, const Captures&) { return api->workloads(r); });
+  return router;
+}
+
+}  // namespace takt::server

@@ -1,0 +1,192 @@
+#include "app/server/serve.h"
+
+#include <fcntl.h>
+#include <fmt/core.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include "app/server/api.h"
+#include "edge/codec/policy_yaml.h"
+#include "edge/engine/local_engine.h"
+#include "edge/http/server.h"
+#include "edge/store/journal.h"
+
+namespace takt::server {
+namespace {
+
+Instant wall_clock() {
+  return {std::chrono::duration_cast<std::chrono::microseconds>(
+              std::chrono::system_clock::now().time_since_epoch())
+              .count()};
+}
+
+// Makes the folder and those above it. The mode holds for the last one only.
+Result<void> make_folder(const std::string& path, mode_t mode) {
+  for (std::size_t at = 1; at <= path.size(); ++at) {
+    if (at != path.size() && path[at] != '/') continue;
+    const std::string part = path.substr(0, at);
+    if (::mkdir(part.c_str(), at == path.size() ? mode : 0755) == 0 || errno == EEXIST) continue;
+    return fail(errno == EACCES || errno == EROFS ? ErrorKind::forbidden : ErrorKind::io,
+                fmt::format("cannot make the folder {}: {}: choose another one with --state-dir or "
+                            "--runtime-dir, or run with --user",
+                            part, std::strerror(errno)));
+  }
+  if (::access(path.c_str(), W_OK) != 0)
+    return fail(ErrorKind::forbidden,
+                fmt::format("the folder {} cannot be written: {}: make it writable, or choose "
+                            "another one with --state-dir or --runtime-dir",
+                            path, std::strerror(errno)));
+  return {};
+}
+
+Result<Policy> load_policy(const std::string& file) {
+  if (file.empty()) return Policy{};
+  std::ifstream in(file, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  if (!in)
+    return fail(ErrorKind::invalid, fmt::format("{}: cannot be read: {}: check the path given to "
+                                                "--policy",
+                                                file, std::strerror(errno)));
+  return codec::parse_policy_yaml(text.str(), file);
+}
+
+std::string summary_of(const Controller& controller, const std::string& socket) {
+  std::string summary;
+  controller.read([&](const control::Sight& sight) {
+    for (const auto& [id, seen] : sight.cluster.nodes) {
+      const Node& node = seen.report.node;
+      if (!node.driver_problem.empty())
+        summary += fmt::format("{}: {}\n", id.value, node.driver_problem);
+      summary += fmt::format("{}: {} GPU{}{}, {} CPUs\n", id.value, node.gpus.size(),
+                             node.gpus.size() == 1 ? "" : "s", node.emulated ? " (emulated)" : "",
+                             node.cpus);
+    }
+    if (sight.cluster.nodes.empty()) summary += "the node agent has not reported yet\n";
+    const auto counts = control::counts(sight.state);
+    if (!sight.state.jobs.empty())
+      summary += fmt::format("from before: {} waiting, {} running\n", counts.waiting,
+                             counts.running + counts.starting + counts.stopping);
+  });
+  return summary + "takt is ready: " + socket;
+}
+
+struct Parts {
+  std::unique_ptr<store::Journal> journal;
+  std::unique_ptr<Measurements> measurements;
+  std::unique_ptr<Controller> controller;
+  std::unique_ptr<engine::LocalEngine> engine;
+};
+
+Result<void> open_stores(const ServeOptions& options, const Policy& policy, Parts& parts) {
+  auto journal = store::Journal::open(options.state_dir + "/journal.db");
+  if (!journal) return tl::make_unexpected(journal.error());
+  parts.journal = std::move(*journal);
+  std::unique_ptr<store::Telemetry> telemetry;
+  if (auto opened = store::Telemetry::open(options.state_dir + "/telemetry.db"))
+    telemetry = std::move(*opened);
+  else
+    options.note("measurements are not kept over a restart: " + opened.error().message);
+  Measurements::Options measuring;
+  measuring.interval = options.sample_interval;
+  measuring.note = options.note;
+  parts.measurements = std::make_unique<Measurements>(std::move(telemetry), measuring);
+  parts.measurements->recover();
+
+  ControllerOptions control;
+  control.policy = policy;
+  control.places = {options.state_dir + "/logs", options.socket_path};
+  control.clock = wall_clock;
+  control.note = options.note;
+  parts.controller =
+      std::make_unique<Controller>(*parts.journal, *parts.measurements, std::move(control));
+  return parts.controller->recover();
+}
+
+Result<void> start_engine(const ServeOptions& options, const Policy& policy, Parts& parts) {
+  engine::LocalEngineOptions engine;
+  engine.agent_command = options.agent_command;
+  engine.silent_max = policy.node_silent_max;
+  Controller* controller = parts.controller.get();
+  auto started = engine::LocalEngine::start(
+      engine, [controller](control::NodeReport report) { controller->report(std::move(report)); },
+      options.note);
+  if (!started) return tl::make_unexpected(started.error());
+  parts.engine = std::move(*started);
+  engine::LocalEngine* raw = parts.engine.get();
+  controller->start([raw](const std::vector<control::Effect>& effects) { raw->send(effects); });
+  // What the devices are is known before the first command is answered; a sick driver is not
+  // waited for longer than its deadline and a little.
+  (void)controller->wait([](const control::Sight& sight) { return !sight.cluster.nodes.empty(); },
+                         seconds(5), {});
+  return {};
+}
+
+int wait_for_signal() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGTERM);
+  ::sigaddset(&set, SIGINT);
+  int got = 0;
+  while (::sigwait(&set, &got) != 0) {
+  }
+  return got;
+}
+
+void block_signals() {
+  sigset_t set;
+  ::sigemptyset(&set);
+  ::sigaddset(&set, SIGTERM);
+  ::sigaddset(&set, SIGINT);
+  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+}
+
+}  // namespace
+
+Result<int> serve(const ServeOptions& options) {
+  block_signals();  // before any thread starts, so that all inherit it
+  auto policy = load_policy(options.policy_file);
+  if (!policy) return tl::make_unexpected(policy.error());
+  // Jobs write into logs/ as their owners, who pass through the state folder but cannot list it.
+  const mode_t passable = options.multi_user ? 0711 : 0700;
+  for (const auto& [folder, mode] :
+       {std::pair{options.state_dir, passable},
+        {options.state_dir + "/logs", passable},
+        {options.runtime_dir, options.multi_user ? mode_t{0755} : mode_t{0700}}})
+    if (auto ok = make_folder(folder, mode); !ok) return tl::make_unexpected(ok.error());
+
+  Parts parts;
+  if (auto ok = open_stores(options, *policy, parts); !ok) return tl::make_unexpected(ok.error());
+  if (auto ok = start_engine(options, *policy, parts); !ok) return tl::make_unexpected(ok.error());
+
+  identity::Directory directory(identity::system_accounts());
+  ApiContext context{*parts.controller, *parts.measurements, directory,
+                     options.version,   options.state_dir,   wall_clock(),
+                     ::getpid(),        ::geteuid(),         wall_clock};
+  const http::Router router = make_router(context);
+  http::ServerOptions http;
+  http.socket_path = options.socket_path;
+  http.socket_mode = options.multi_user ? 0666 : 0600;
+  http.body_bytes_max = policy->limits.spec_bytes_max;
+  http.connections_max = static_cast<unsigned>(policy->limits.connections_max);
+  auto server = http::Server::start(
+      http, [&router](const http::Request& request) { return router.route(request); });
+  if (!server) return tl::make_unexpected(server.error());
+
+  options.ready(summary_of(*parts.controller, options.socket_path));
+  wait_for_signal();
+  (*server)->stop();
+  parts.controller->stop();
+  parts.engine->stop();
+  return 0;
+}
+
+}  // namespace takt::server
