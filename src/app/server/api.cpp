@@ -112,6 +112,20 @@ class Api {
         400, fmt::format("format: '{}' is not one of json, text, live, day", format));
   }
 
+  // The number of unfinished jobs that will end by themselves lets a watcher know when to leave.
+  Response live(const std::vector<control::JobView>& jobs,
+                const std::vector<control::NodeView>& nodes, const control::Counts& counts,
+                Instant now, const report::Screen& screen, std::int64_t rows) const {
+    Response response =
+        text(report::live_screen(jobs, nodes, counts, now, screen, static_cast<std::size_t>(rows)));
+    const auto unfinished = std::count_if(jobs.begin(), jobs.end(), [](const control::JobView& j) {
+      return j.tier != Tier::serving && j.state != control::JobState::done &&
+             j.state != control::JobState::failed && j.state != control::JobState::cancelled;
+    });
+    response.headers["X-Takt-Unfinished"] = std::to_string(unfinished);
+    return response;
+  }
+
   Response day(const std::vector<control::JobView>& jobs, Instant now,
                const report::Screen& screen) const {
     std::vector<control::NodeView> nodes;

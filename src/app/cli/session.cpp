@@ -1,0 +1,108 @@
+#include "app/cli/session.h"
+
+#include <fmt/core.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+
+#include "app/cli/places.h"
+#include "edge/codec/api_json.h"
+#include "edge/http/message.h"
+
+namespace takt::cli {
+
+int exit_code_of(const Error& error) {
+  return error.kind == ErrorKind::invalid ? kExitUsage : kExitFailed;
+}
+
+int complain(const Error& error) {
+  tell(error.message);
+  return exit_code_of(error);
+}
+
+void tell(const std::string& sentence) { fmt::print(stderr, "takt: {}\n", sentence); }
+
+void warn(const std::vector<std::string>& warnings) {
+  for (const std::string& warning : warnings) tell("note: " + warning);
+}
+
+Session::Session() : socket_(client_socket()), client_(socket_) {}
+
+Result<http::Response> Session::call(const std::string& method, const std::string& path,
+                                     const Query& query, const std::string& body,
+                                     Duration timeout) {
+  std::string target = path;
+  for (const auto& [name, value] : query)
+    target += (target.find('?') == std::string::npos ? "?" : "&") + name + "=" +
+              http::percent_encoded(value);
+  auto response = client_.call(method, target, body, timeout);
+  if (!response) {
+    // The one failure with an exit code of its own; there is nothing to be done but say so.
+    if (response.error().kind == ErrorKind::unavailable ||
+        response.error().kind == ErrorKind::forbidden) {
+      tell(response.error().message);
+      std::exit(kExitNoServer);
+    }
+    return response;
+  }
+  if (response->status < 400) return response;
+  auto sentence = codec::read_error(response->body);
+  return fail(http::kind_of(response->status),
+              sentence ? *sentence : fmt::format("the server answered {}", response->status));
+}
+
+Result<http::Response> Session::get(const std::string& path, const Query& query, Duration timeout) {
+  return call("GET", path, query, "", timeout);
+}
+
+Result<http::Response> Session::post(const std::string& path, const std::string& body,
+                                     const Query& query, Duration timeout) {
+  return call("POST", path, query, body, timeout);
+}
+
+bool on_terminal() { return ::isatty(STDOUT_FILENO) != 0; }
+
+namespace {
+
+winsize terminal_size() {
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0) size = winsize{};
+  return size;
+}
+
+}  // namespace
+
+int terminal_rows() {
+  const int rows = terminal_size().ws_row;
+  return rows > 0 ? rows : 40;
+}
+
+Query screen_query(const std::string& format) {
+  const int columns = terminal_size().ws_col;
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  const bool colour = on_terminal() && std::getenv("NO_COLOR") == nullptr;
+  return {{"format", format},
+          {"width", std::to_string(columns > 0 ? columns : 120)},
+          {"colour", colour ? "true" : "false"},
+          {"utc_offset_seconds", std::to_string(local.tm_gmtoff)}};
+}
+
+int print(Session& session, const std::string& path, Query query, bool json) {
+  if (json) {
+    query["format"] = "json";
+  } else {
+    for (auto& [name, value] : screen_query("text")) query.emplace(name, value);
+  }
+  auto response = session.get(path, query);
+  if (!response) return complain(response.error());
+  std::fwrite(response->body.data(), 1, response->body.size(), stdout);
+  if (json && !response->body.empty() && response->body.back() != '\n') std::fputc('\n', stdout);
+  return std::fflush(stdout) == 0 ? kExitFine : kExitFailed;
+}
+
+}  // namespace takt::cli
