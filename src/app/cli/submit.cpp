@@ -56,7 +56,7 @@ Result<codec::ParsedJob> parse(const SubmitFlags& flags) {
 void print_trial(const codec::SubmitReceipt& receipt) {
   fmt::print("{} job{}; nothing was queued\n", receipt.count, receipt.count == 1 ? "" : "s");
   for (const std::string& rule : receipt.decision) fmt::print("  {}\n", rule);
-  fmt::print(receipt.would_start ? "it would start now\n" : "it would wait:\n");
+  fmt::print("{}\n", receipt.would_start ? "it would start now" : "it would wait:");
   for (const Blocker& b : receipt.waiting_for)
     fmt::print("  needs {}; {}. {}\n", b.needed, b.available, b.action);
 }
