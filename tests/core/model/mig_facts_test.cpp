@@ -124,9 +124,10 @@ TEST(MigFactsTest, Instances_of_a_profile_fit_and_never_begin_outside) {
           << family.key << profile.name;
       EXPECT_LE(profile.most * profile.memory_slices, family.memory_slices)
           << family.key << profile.name;
-      if (!profile.media_extensions)
+      if (!profile.media_extensions) {
         EXPECT_EQ(static_cast<int>(profile.starts.size()), profile.most)
             << family.key << profile.name;
+      }
       for (const int start : profile.starts)
         EXPECT_LE(start + profile.memory_slices, family.memory_slices)
             << family.key << profile.name;
