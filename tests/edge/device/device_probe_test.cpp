@@ -190,6 +190,11 @@ TEST_F(DeviceProbeTest, A_probe_can_end_while_the_driver_hangs) {
   const auto start = steady_clock::now();
   probe_.reset();
   EXPECT_LT(steady_clock::now() - start, std::chrono::seconds(4));
+  release(-1, "nvmlInit_v2");
+  EXPECT_TRUE(eventually([&] {
+    const std::lock_guard lock(nvml_->mutex);
+    return nvml_->inits == 1 && nvml_->shutdowns == 1;
+  })) << "the thread that was left behind cleans up when the call returns";
 }
 
 TEST_F(DeviceProbeTest, A_driver_that_goes_away_is_opened_again) {
