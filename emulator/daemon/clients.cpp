@@ -6,7 +6,8 @@ namespace takt::emulator {
 namespace {
 
 // Memory that is not free at the start: of foreign processes, the driver, a capture's programs.
-std::uint64_t free_at_start(const Reading& total, const Reading& reserved, const Reading& used, const Reading& free) {
+std::uint64_t free_at_start(const Reading& total, const Reading& reserved, const Reading& used,
+                            const Reading& free) {
   if (free) return *free;
   std::uint64_t taken = reserved.value_or(0) + used.value_or(0);
   return total && *total > taken ? *total - taken : 0;
@@ -16,13 +17,15 @@ double clamped(double share) { return std::clamp(share, 0.0, 1.0); }
 
 }  // namespace
 
-Clients::Clients(const FleetGpu& gpu, std::uint64_t now_us) : gpu_(gpu), totals_(1 + gpu.migs.size()) {
+Clients::Clients(const FleetGpu& gpu, std::uint64_t now_us)
+    : gpu_(gpu), totals_(1 + gpu.migs.size()) {
   for (auto& t : totals_) t.time_us = now_us;
 }
 
 double Clients::weight(const Client& client) const {
   if (client.mig < 0) return 1;
-  double slices = static_cast<double>(gpu_.migs[static_cast<std::size_t>(client.mig)].compute_slices.value_or(1));
+  double slices = static_cast<double>(
+      gpu_.migs[static_cast<std::size_t>(client.mig)].compute_slices.value_or(1));
   return slices / std::max(1u, gpu_.mig_max);
 }
 
@@ -50,11 +53,13 @@ Clients::Room Clients::room(int mig) const {
   std::uint64_t at_start = 0;
   if (mig < 0) {
     room.total = gpu_.memory_total.value_or(0);
-    at_start = free_at_start(gpu_.memory_total, gpu_.memory_reserved, gpu_.memory_used, gpu_.memory_free);
+    at_start =
+        free_at_start(gpu_.memory_total, gpu_.memory_reserved, gpu_.memory_used, gpu_.memory_free);
   } else {
     const FleetMig& device = gpu_.migs[static_cast<std::size_t>(mig)];
     room.total = device.memory_total.value_or(0);
-    at_start = free_at_start(device.memory_total, device.memory_reserved, device.memory_used, device.memory_free);
+    at_start = free_at_start(device.memory_total, device.memory_reserved, device.memory_used,
+                             device.memory_free);
   }
   std::uint64_t held = memory(mig);
   room.free = at_start > held ? at_start - held : 0;

@@ -10,11 +10,11 @@ namespace takt::emulator {
 
 // What a program does at a moment; shares are of the GPU, or of the MIG device it runs on.
 struct Activity {
-  double busy = 0;    // share of time with a kernel running
-  double sm = 0;      // share of multiprocessors with work
+  double busy = 0;  // share of time with a kernel running
+  double sm = 0;    // share of multiprocessors with work
   double tensor = 0;
-  double dram = 0;    // share of memory bandwidth
-  double pcie_rx = 0; // bytes a second
+  double dram = 0;     // share of memory bandwidth
+  double pcie_rx = 0;  // bytes a second
   double pcie_tx = 0;
 };
 

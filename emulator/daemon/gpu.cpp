@@ -10,8 +10,9 @@ namespace {
 // What the driver knows without asking the card: these calls work on a card that hangs or is lost,
 // unless the fleet names them.
 bool is_static(const std::string& call) {
-  constexpr std::string_view calls[] = {"handlebyindex", "handlebyuuid", "uuid", "index", "minornumber",
-                                        "name", "pciinfo", "migs", "hello", "numanodeid"};
+  constexpr std::string_view calls[] = {"handlebyindex", "handlebyuuid", "uuid",    "index",
+                                        "minornumber",   "name",         "pciinfo", "migs",
+                                        "hello",         "numanodeid"};
   return std::find(std::begin(calls), std::end(calls), call) != std::end(calls);
 }
 
@@ -31,7 +32,8 @@ Gpu::Gpu(const Fleet& fleet, std::size_t index, std::uint64_t started_us)
       clients_(gpu_, started_us),
       energy_until_us_(started_us) {}
 
-std::optional<Code> Gpu::fault_of(const std::string& call, std::uint64_t now_us, bool& hangs) const {
+std::optional<Code> Gpu::fault_of(const std::string& call, std::uint64_t now_us,
+                                  bool& hangs) const {
   const FleetFault& fault = gpu_.fault;
   double running = static_cast<double>(now_us - started_us_) / 1e6;
   hangs = false;
@@ -49,7 +51,8 @@ std::optional<Code> Gpu::fault_of(const std::string& call, std::uint64_t now_us,
   return std::nullopt;
 }
 
-std::optional<Reply> Gpu::answer(const Request& request, std::uint64_t client, unsigned pid, std::uint64_t now_us) {
+std::optional<Reply> Gpu::answer(const Request& request, std::uint64_t client, unsigned pid,
+                                 std::uint64_t now_us) {
   bool hangs = false;
   auto fault = fault_of(request.call, now_us, hangs);
   if (hangs) return std::nullopt;
@@ -57,11 +60,13 @@ std::optional<Reply> Gpu::answer(const Request& request, std::uint64_t client, u
   if (request.mig >= 0 && static_cast<std::size_t>(request.mig) >= gpu_.migs.size())
     return Reply{Code::invalid_argument, {}, {}};
   if (request.call.rfind("load:", 0) == 0) return answer_load(request, client, pid, now_us);
-  if (fleet_.driver == DriverState::too_old && is_recent(request)) return Reply{Code::function_not_found, {}, {}};
+  if (fleet_.driver == DriverState::too_old && is_recent(request))
+    return Reply{Code::function_not_found, {}, {}};
   return GpuCalls{*this, request, now_us}.answer();
 }
 
-Reply Gpu::answer_load(const Request& request, std::uint64_t client, unsigned pid, std::uint64_t now_us) {
+Reply Gpu::answer_load(const Request& request, std::uint64_t client, unsigned pid,
+                       std::uint64_t now_us) {
   if (request.call == "load:attach") {
     clients_.attach(client, Client{pid, request.text, request.mig, 0, {}}, now_us);
     auto room = clients_.set_memory(client, 0);
@@ -74,7 +79,11 @@ Reply Gpu::answer_load(const Request& request, std::uint64_t client, unsigned pi
   }
   if (request.call == "load:activity" && request.numbers.size() == 6) {
     auto share = [&](std::size_t i) { return static_cast<double>(request.numbers[i]) / 1e6; };
-    Activity activity{share(0), share(1), share(2), share(3), static_cast<double>(request.numbers[4]),
+    Activity activity{share(0),
+                      share(1),
+                      share(2),
+                      share(3),
+                      static_cast<double>(request.numbers[4]),
                       static_cast<double>(request.numbers[5])};
     GpuCalls{*this, request, now_us}.settle_energy();
     clients_.set_activity(client, activity, now_us);

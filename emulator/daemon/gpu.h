@@ -1,6 +1,6 @@
 #pragma once
-// One emulated GPU: its fleet values, the clients on top of them, and what is wrong with it. It answers
-// requests; it knows no sockets and no clock.
+// One emulated GPU: its fleet values, the clients on top of them, and what is wrong with it. It
+// answers requests; it knows no sockets and no clock.
 #include <optional>
 
 #include "daemon/clients.h"
@@ -14,14 +14,16 @@ class Gpu {
   Gpu(const Fleet& fleet, std::size_t index, std::uint64_t started_us);
 
   // Nothing means: never answer (the call hangs). `client` is the connection that asks.
-  std::optional<Reply> answer(const Request& request, std::uint64_t client, unsigned pid, std::uint64_t now_us);
+  std::optional<Reply> answer(const Request& request, std::uint64_t client, unsigned pid,
+                              std::uint64_t now_us);
   void disconnected(std::uint64_t client, std::uint64_t now_us);
   const Clients& clients() const { return clients_; }
 
  private:
   friend struct GpuCalls;
   std::optional<Code> fault_of(const std::string& call, std::uint64_t now_us, bool& hangs) const;
-  Reply answer_load(const Request& request, std::uint64_t client, unsigned pid, std::uint64_t now_us);
+  Reply answer_load(const Request& request, std::uint64_t client, unsigned pid,
+                    std::uint64_t now_us);
 
   const Fleet& fleet_;
   const FleetGpu& gpu_;

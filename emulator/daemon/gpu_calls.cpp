@@ -21,11 +21,24 @@ std::uint64_t percent(double share) { return static_cast<std::uint64_t>(share * 
 
 // Readings of the whole card; a MIG handle has none of them.
 bool needs_whole_card(const std::string& call) {
-  static constexpr std::string_view calls[] = {
-      "utilizationrates", "temperature", "powerusage", "enforcedpowerlimit", "totalenergyconsumption",
-      "clockinfo", "currentclockseventreasons", "currentclocksthrottlereasons", "performancestate", "fanspeed",
-      "totaleccerrors", "pciethroughput", "processutilization", "migmode", "maxmigdevicecount", "nvlinkstate",
-      "nvlinkremotepciinfo", "topologycommonancestor"};
+  static constexpr std::string_view calls[] = {"utilizationrates",
+                                               "temperature",
+                                               "powerusage",
+                                               "enforcedpowerlimit",
+                                               "totalenergyconsumption",
+                                               "clockinfo",
+                                               "currentclockseventreasons",
+                                               "currentclocksthrottlereasons",
+                                               "performancestate",
+                                               "fanspeed",
+                                               "totaleccerrors",
+                                               "pciethroughput",
+                                               "processutilization",
+                                               "migmode",
+                                               "maxmigdevicecount",
+                                               "nvlinkstate",
+                                               "nvlinkremotepciinfo",
+                                               "topologycommonancestor"};
   return std::find(std::begin(calls), std::end(calls), call) != std::end(calls);
 }
 
@@ -49,14 +62,23 @@ Reply GpuCalls::answer() {
       {"handlebyuuid", [](GpuCalls&) { return Reply{}; }},
       {"migdevicehandlebyindex", [](GpuCalls&) { return Reply{}; }},
       {"registerevents", [](GpuCalls&) { return Reply{}; }},
-      {"uuid", [](GpuCalls& c) { return Reply{Code::success, {}, {c.mig() ? c.mig()->uuid : c.card().uuid}}; }},
-      {"index", [](GpuCalls& c) { return Reply{Code::success, {c.gpu.index_}, {}}; }},
-      {"name", [](GpuCalls& c) { return Reply{Code::success, {}, {c.card().name}}; }},
+      {"uuid",
+       [](GpuCalls& c) {
+         return Reply{Code::success, {}, {c.mig() ? c.mig()->uuid : c.card().uuid}};
+       }},
+      {"index",
+       [](GpuCalls& c) {
+         return Reply{Code::success, {c.gpu.index_}, {}};
+       }},
+      {"name",
+       [](GpuCalls& c) {
+         return Reply{Code::success, {}, {c.card().name}};
+       }},
       {"minornumber", [](GpuCalls& c) { return single(c.card().minor); }},
       {"numanodeid", [](GpuCalls& c) { return single(c.card().numa_node); }},
-      {"pciinfo", [](GpuCalls& c) { return c.pci_info(); }},                    // domain bus device ids; bus id
-      {"memoryinfo", [](GpuCalls& c) { return c.memory_info(); }},              // total reserved free used
-      {"utilizationrates", [](GpuCalls& c) { return c.utilization(); }},        // gpu memory
+      {"pciinfo", [](GpuCalls& c) { return c.pci_info(); }},        // domain bus device ids; bus id
+      {"memoryinfo", [](GpuCalls& c) { return c.memory_info(); }},  // total reserved free used
+      {"utilizationrates", [](GpuCalls& c) { return c.utilization(); }},  // gpu memory
       {"temperature", [](GpuCalls& c) { return c.temperature(); }},
       {"powerusage", [](GpuCalls& c) { return single(c.power()); }},
       {"enforcedpowerlimit", [](GpuCalls& c) { return single(c.card().power_limit); }},
@@ -68,25 +90,43 @@ Reply GpuCalls::answer() {
       {"fanspeed", [](GpuCalls& c) { return single(c.card().fan); }},
       {"totaleccerrors", [](GpuCalls& c) { return c.ecc_errors(); }},
       {"pciethroughput", [](GpuCalls& c) { return c.pcie_throughput(); }},
-      {"computerunningprocesses", [](GpuCalls& c) { return c.processes(false); }},  // pid memory gi ci, ...
+      {"computerunningprocesses",
+       [](GpuCalls& c) { return c.processes(false); }},  // pid memory gi ci, ...
       {"graphicsrunningprocesses", [](GpuCalls& c) { return c.processes(true); }},
-      {"processutilization", [](GpuCalls& c) { return c.process_utilization(); }},  // pid time sm mem, ...
-      {"migmode", [](GpuCalls& c) { return c.mig_mode(); }},                        // current pending
-      {"maxmigdevicecount", [](GpuCalls& c) { return Reply{Code::success, {c.card().mig_max}, {}}; }},
-      {"migs", [](GpuCalls& c) {
+      {"processutilization",
+       [](GpuCalls& c) { return c.process_utilization(); }},  // pid time sm mem, ...
+      {"migmode", [](GpuCalls& c) { return c.mig_mode(); }},  // current pending
+      {"maxmigdevicecount",
+       [](GpuCalls& c) {
+         return Reply{Code::success, {c.card().mig_max}, {}};
+       }},
+      {"migs",
+       [](GpuCalls& c) {
          Reply reply;
          for (const auto& m : c.card().migs) reply.texts.push_back(m.uuid);
          return reply;
        }},
-      {"gpuinstanceid", [](GpuCalls& c) { return c.mig() ? Reply{Code::success, {c.mig()->gpu_instance}, {}} : refused(Code::invalid_argument); }},
-      {"computeinstanceid", [](GpuCalls& c) { return c.mig() ? Reply{Code::success, {c.mig()->compute_instance}, {}} : refused(Code::invalid_argument); }},
-      {"attributes", [](GpuCalls& c) { return c.attributes(); }},  // SMs copy engines GI slices CI slices MiB
+      {"gpuinstanceid",
+       [](GpuCalls& c) {
+         return c.mig() ? Reply{Code::success, {c.mig()->gpu_instance}, {}}
+                        : refused(Code::invalid_argument);
+       }},
+      {"computeinstanceid",
+       [](GpuCalls& c) {
+         return c.mig() ? Reply{Code::success, {c.mig()->compute_instance}, {}}
+                        : refused(Code::invalid_argument);
+       }},
+      {"attributes",
+       [](GpuCalls& c) { return c.attributes(); }},  // SMs copy engines GI slices CI slices MiB
       {"gpuinstancebyid", [](GpuCalls& c) { return c.instance_placement(); }},  // start size slices
       {"gpuinstancegetinfo", [](GpuCalls& c) { return c.instance_placement(); }},
       {"topologycommonancestor", [](GpuCalls& c) { return c.topology(); }},
       {"nvlinkstate", [](GpuCalls& c) { return c.nvlink(false); }},
       {"nvlinkremotepciinfo", [](GpuCalls& c) { return c.nvlink(true); }},
-      {"gpmquerydevicesupport", [](GpuCalls& c) { return Reply{Code::success, {c.card().gpm ? 1ULL : 0ULL}, {}}; }},
+      {"gpmquerydevicesupport",
+       [](GpuCalls& c) {
+         return Reply{Code::success, {c.card().gpm ? 1ULL : 0ULL}, {}};
+       }},
       {"gpmsampleget", [](GpuCalls& c) { return c.gpm_sample(); }},
       {"xids", [](GpuCalls& c) { return c.xids(); }},
   };
@@ -96,10 +136,12 @@ Reply GpuCalls::answer() {
 
 Reply GpuCalls::pci_of(const FleetGpu& other) const {
   unsigned domain = 0, bus = 0, device = 0;
-  if (std::sscanf(other.bus_id.c_str(), "%x:%x:%x", &domain, &bus, &device) != 3) return refused(Code::unknown);
-  return {Code::success,
-          {domain, bus, device, other.pci_device_id.value_or(0), other.pci_subsystem_id.value_or(0)},
-          {other.bus_id}};
+  if (std::sscanf(other.bus_id.c_str(), "%x:%x:%x", &domain, &bus, &device) != 3)
+    return refused(Code::unknown);
+  return {
+      Code::success,
+      {domain, bus, device, other.pci_device_id.value_or(0), other.pci_subsystem_id.value_or(0)},
+      {other.bus_id}};
 }
 
 Reply GpuCalls::pci_info() { return pci_of(card()); }
@@ -116,13 +158,19 @@ Reply GpuCalls::memory_info() {
   std::uint64_t held = gpu.clients_.memory(request.mig);
   std::uint64_t spoken_for = *used + reserved.value_or(0);
   std::uint64_t all = 0;
-  if (total) all = *total;
-  else if (free) all = spoken_for + *free;  // a table that shows used and free only
-  else return refused(total.error());
+  if (total)
+    all = *total;
+  else if (free)
+    all = spoken_for + *free;  // a table that shows used and free only
+  else
+    return refused(total.error());
   std::uint64_t left = free ? *free : (all > spoken_for ? all - spoken_for : 0);
   left = left > held ? left - held : 0;
-  if (argument(0) != 2) return {Code::success, {all, 0, left, *used + held + reserved.value_or(0)}, {}};
-  if (!reserved) return refused(reserved.error() == Code::not_supported ? Code::not_supported : reserved.error());
+  if (argument(0) != 2)
+    return {Code::success, {all, 0, left, *used + held + reserved.value_or(0)}, {}};
+  if (!reserved)
+    return refused(reserved.error() == Code::not_supported ? Code::not_supported
+                                                           : reserved.error());
   return {Code::success, {all, *reserved, left, *used + held}, {}};
 }
 
@@ -132,11 +180,14 @@ Reply GpuCalls::utilization() {
   auto on_top = [](const Reading& base, double share) {
     return std::min<std::uint64_t>(100, base.value_or(0) + percent(share));
   };
-  return {Code::success, {on_top(card().utilization_gpu, a.busy), on_top(card().utilization_memory, a.dram)}, {}};
+  return {Code::success,
+          {on_top(card().utilization_gpu, a.busy), on_top(card().utilization_memory, a.dram)},
+          {}};
 }
 
 Reading GpuCalls::power() const {
-  if (!card().power || !card().power_limit || *card().power_limit < *card().power) return card().power;
+  if (!card().power || !card().power_limit || *card().power_limit < *card().power)
+    return card().power;
   Activity a = gpu.clients_.sum(-1);
   double share = 0.55 * a.sm + 0.2 * a.tensor + 0.2 * a.dram;
   auto headroom = static_cast<double>(*card().power_limit - *card().power);
@@ -165,7 +216,8 @@ Reply GpuCalls::temperature() {
 }
 
 Reply GpuCalls::clock() {
-  const Reading* clocks[] = {&card().clock_graphics, &card().clock_sm, &card().clock_memory, &card().clock_video};
+  const Reading* clocks[] = {&card().clock_graphics, &card().clock_sm, &card().clock_memory,
+                             &card().clock_video};
   if (argument(0) > 3) return refused(Code::invalid_argument);
   const Reading& now = *clocks[argument(0)];
   if (now && argument(0) < 2 && in_use() && card().clock_sm_max)
@@ -187,7 +239,8 @@ Reply GpuCalls::performance_state() {
 // Arguments: 0 corrected, 1 uncorrected; 0 since the driver was loaded, 1 ever.
 Reply GpuCalls::ecc_errors() {
   bool uncorrected = argument(0) == 1;
-  if (argument(1) == 1) return single(uncorrected ? card().ecc_uncorrected_aggregate : card().ecc_corrected_aggregate);
+  if (argument(1) == 1)
+    return single(uncorrected ? card().ecc_uncorrected_aggregate : card().ecc_corrected_aggregate);
   return single(uncorrected ? card().ecc_uncorrected_volatile : card().ecc_corrected_volatile);
 }
 
@@ -205,9 +258,12 @@ Reply GpuCalls::processes(bool graphics) {
   const FleetMig* only = mig();
   for (const auto& p : card().processes) {
     if (graphics ? !p.graphics : !p.compute) continue;
-    if (only && (p.gpu_instance != only->gpu_instance || p.compute_instance != only->compute_instance)) continue;
-    reply.numbers.insert(reply.numbers.end(), {p.pid, p.memory.value_or(kNone), p.gpu_instance.value_or(kNoInstance),
-                                               p.compute_instance.value_or(kNoInstance)});
+    if (only &&
+        (p.gpu_instance != only->gpu_instance || p.compute_instance != only->compute_instance))
+      continue;
+    reply.numbers.insert(reply.numbers.end(),
+                         {p.pid, p.memory.value_or(kNone), p.gpu_instance.value_or(kNoInstance),
+                          p.compute_instance.value_or(kNoInstance)});
   }
   if (graphics) return reply;
   for (const auto& share : gpu.clients_.shares()) {
@@ -228,19 +284,22 @@ Reply GpuCalls::process_utilization() {
   for (const auto& share : gpu.clients_.shares()) clients_sm += share.sm;
   for (const auto& share : gpu.clients_.shares())
     if (share.sm > 0 || share.dram > 0)
-      reply.numbers.insert(reply.numbers.end(), {share.client->pid, now_us, percent(share.sm), percent(share.dram)});
+      reply.numbers.insert(reply.numbers.end(),
+                           {share.client->pid, now_us, percent(share.sm), percent(share.dram)});
   // Processes of the fleet share what the clients leave.
   double left = std::max(0.0, 1 - clients_sm) * 100;
   for (const auto& p : card().processes)
     if (p.sm.value_or(0) > 0)
       reply.numbers.insert(reply.numbers.end(),
-                           {p.pid, now_us, std::min(*p.sm, static_cast<std::uint64_t>(left)), p.memory_util.value_or(0)});
+                           {p.pid, now_us, std::min(*p.sm, static_cast<std::uint64_t>(left)),
+                            p.memory_util.value_or(0)});
   return reply.numbers.empty() ? refused(Code::not_found) : reply;
 }
 
 Reply GpuCalls::mig_mode() {
   if (!card().mig_current) return refused(card().mig_current.error());
-  return {Code::success, {*card().mig_current, card().mig_pending.value_or(*card().mig_current)}, {}};
+  return {
+      Code::success, {*card().mig_current, card().mig_pending.value_or(*card().mig_current)}, {}};
 }
 
 Reply GpuCalls::attributes() {
@@ -249,7 +308,8 @@ Reply GpuCalls::attributes() {
   if (!m.memory_total) return refused(m.memory_total.error());
   auto slices = m.compute_slices.value_or(0);
   return {Code::success,
-          {m.multiprocessors.value_or(0), m.copy_engines.value_or(0), slices, slices, *m.memory_total / kMiB},
+          {m.multiprocessors.value_or(0), m.copy_engines.value_or(0), slices, slices,
+           *m.memory_total / kMiB},
           {}};
 }
 
@@ -257,7 +317,8 @@ Reply GpuCalls::attributes() {
 Reply GpuCalls::instance_placement() {
   for (const auto& m : card().migs) {
     if (m.gpu_instance != argument(0)) continue;
-    if (!m.start || !m.memory_slices) return refused(m.start ? m.memory_slices.error() : m.start.error());
+    if (!m.start || !m.memory_slices)
+      return refused(m.start ? m.memory_slices.error() : m.start.error());
     return {Code::success, {*m.start, *m.memory_slices, m.compute_slices.value_or(0)}, {}};
   }
   return refused(Code::not_found);
@@ -274,7 +335,8 @@ Reply GpuCalls::topology() {
     return {Code::success, {static_cast<std::uint64_t>(known->second)}, {}};
   if (card().measured) return refused(Code::not_supported);  // the capture does not say
   bool near = card().numa_node.value_or(0) == gpu.fleet_.gpus[other].numa_node.value_or(0);
-  return {Code::success, {static_cast<std::uint64_t>(near ? Topology::node : Topology::system)}, {}};
+  return {
+      Code::success, {static_cast<std::uint64_t>(near ? Topology::node : Topology::system)}, {}};
 }
 
 // Argument: number of the link. Links to GPUs of the fleet come first, then those to a switch.
@@ -303,8 +365,8 @@ Reply GpuCalls::gpm_sample() {
   Totals t = gpu.clients_.totals(request.mig, now_us);
   auto whole = [](double value) { return static_cast<std::uint64_t>(value + 0.5); };
   return {Code::success,
-          {t.time_us, whole(t.busy_us), whole(t.sm_us), whole(t.tensor_us), whole(t.dram_us), whole(t.pcie_tx_bytes),
-           whole(t.pcie_rx_bytes)},
+          {t.time_us, whole(t.busy_us), whole(t.sm_us), whole(t.tensor_us), whole(t.dram_us),
+           whole(t.pcie_tx_bytes), whole(t.pcie_rx_bytes)},
           {}};
 }
 

@@ -13,7 +13,9 @@ struct GpuCalls {
   Reply answer();
   void settle_energy();  // to be called before activities change
 
-  std::uint64_t argument(std::size_t i) const { return i < request.numbers.size() ? request.numbers[i] : 0; }
+  std::uint64_t argument(std::size_t i) const {
+    return i < request.numbers.size() ? request.numbers[i] : 0;
+  }
   const FleetGpu& card() const { return gpu.gpu_; }
   const FleetMig* mig() const;
   Activity activity() const { return gpu.clients_.sum(request.mig); }

@@ -21,7 +21,8 @@ constexpr int kEventsMax = 64;
 
 std::uint64_t now_us() {
   using namespace std::chrono;
-  return static_cast<std::uint64_t>(duration_cast<microseconds>(system_clock::now().time_since_epoch()).count());
+  return static_cast<std::uint64_t>(
+      duration_cast<microseconds>(system_clock::now().time_since_epoch()).count());
 }
 
 double monotonic_seconds() {
@@ -34,7 +35,8 @@ double monotonic_seconds() {
 Server::Server(Fleet fleet, std::string folder, double idle_exit_seconds)
     : fleet_(std::move(fleet)), folder_(std::move(folder)), idle_exit_seconds_(idle_exit_seconds) {
   std::uint64_t start = now_us();
-  for (std::size_t i = 0; i < fleet_.gpus.size(); ++i) gpus_.push_back(std::make_unique<Gpu>(fleet_, i, start));
+  for (std::size_t i = 0; i < fleet_.gpus.size(); ++i)
+    gpus_.push_back(std::make_unique<Gpu>(fleet_, i, start));
 }
 
 Server::~Server() {
@@ -46,7 +48,8 @@ Server::~Server() {
 Result<int> Server::listen_on(const std::string& path) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  if (path.size() >= sizeof address.sun_path) return fail(ErrorKind::invalid, path + ": too long for a socket");
+  if (path.size() >= sizeof address.sun_path)
+    return fail(ErrorKind::invalid, path + ": too long for a socket");
   std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
   unlink(path.c_str());  // of a daemon that was killed
   int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -97,7 +100,8 @@ void Server::accept_on(int listener, int gpu) {
 void Server::drop(int fd) {
   auto at = connections_.find(fd);
   if (at == connections_.end()) return;
-  if (at->second.gpu >= 0) gpus_[static_cast<std::size_t>(at->second.gpu)]->disconnected(at->second.id, now_us());
+  if (at->second.gpu >= 0)
+    gpus_[static_cast<std::size_t>(at->second.gpu)]->disconnected(at->second.id, now_us());
   connections_.erase(at);
   close(fd);
 }
@@ -106,11 +110,13 @@ void Server::serve(int fd) {
   static thread_local char packet[kPacketMax];
   ssize_t n = recv(fd, packet, sizeof packet, 0);
   if (n < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  auto request = n > 0 ? decode_request(std::string_view(packet, static_cast<std::size_t>(n))) : std::nullopt;
+  auto request =
+      n > 0 ? decode_request(std::string_view(packet, static_cast<std::size_t>(n))) : std::nullopt;
   if (!request) return drop(fd);
   const Connection& c = connections_.at(fd);
-  std::optional<Reply> reply = c.gpu < 0 ? std::optional(answer_driver(*request))
-                                         : gpus_[static_cast<std::size_t>(c.gpu)]->answer(*request, c.id, c.pid, now_us());
+  std::optional<Reply> reply =
+      c.gpu < 0 ? std::optional(answer_driver(*request))
+                : gpus_[static_cast<std::size_t>(c.gpu)]->answer(*request, c.id, c.pid, now_us());
   if (!reply) return;
   std::string out = encode(*reply);
   if (send(fd, out.data(), out.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(out.size())) drop(fd);
@@ -122,7 +128,8 @@ Reply Server::answer_driver(const Request& request) const {
     reply.texts = {fleet_.name, fleet_.driver_version,
                    fleet_.nvml_version.empty() ? fleet_.driver_version : fleet_.nvml_version};
     for (const auto& gpu : fleet_.gpus) reply.texts.push_back(gpu.uuid);
-    reply.numbers = {static_cast<std::uint64_t>(fleet_.driver), fleet_.cuda_version.value_or(0), fleet_.gpus.size()};
+    reply.numbers = {static_cast<std::uint64_t>(fleet_.driver), fleet_.cuda_version.value_or(0),
+                     fleet_.gpus.size()};
     return reply;
   }
   if (request.call == "processname" && request.numbers.size() == 1) {
@@ -131,7 +138,8 @@ Reply Server::answer_driver(const Request& request) const {
         if (p.pid == request.numbers[0] && !p.name.empty()) return {Code::success, {}, {p.name}};
     for (const auto& gpu : gpus_)
       for (const auto& share : gpu->clients().shares())
-        if (share.client->pid == request.numbers[0]) return {Code::success, {}, {share.client->name}};
+        if (share.client->pid == request.numbers[0])
+          return {Code::success, {}, {share.client->name}};
     return {Code::not_found, {}, {}};
   }
   return {Code::function_not_found, {}, {}};
@@ -150,7 +158,8 @@ bool Server::try_to_end() {
 }
 
 void Server::remove_sockets() {
-  for (std::size_t i = 0; i < gpus_.size(); ++i) unlink((folder_ + "/gpu" + std::to_string(i) + ".sock").c_str());
+  for (std::size_t i = 0; i < gpus_.size(); ++i)
+    unlink((folder_ + "/gpu" + std::to_string(i) + ".sock").c_str());
   unlink((folder_ + "/driver.sock").c_str());
   unlink((folder_ + "/lock").c_str());
   rmdir(folder_.c_str());
@@ -176,15 +185,18 @@ Result<void> Server::run(int signal_fd) {
       wait_ms = static_cast<int>(left * 1000) + 1;
     }
     int n = epoll_wait(epoll_, events, kEventsMax, wait_ms);
-    if (n < 0 && errno != EINTR) return fail(ErrorKind::io, std::string("epoll_wait: ") + std::strerror(errno));
+    if (n < 0 && errno != EINTR)
+      return fail(ErrorKind::io, std::string("epoll_wait: ") + std::strerror(errno));
     for (int i = 0; i < n; ++i) {
       int fd = events[i].data.fd;
       if (fd == signal_fd) {
         remove_sockets();
         return {};
       }
-      if (auto listener = listeners_.find(fd); listener != listeners_.end()) accept_on(fd, listener->second);
-      else if (connections_.count(fd) != 0) serve(fd);
+      if (auto listener = listeners_.find(fd); listener != listeners_.end())
+        accept_on(fd, listener->second);
+      else if (connections_.count(fd) != 0)
+        serve(fd);
     }
     if (n > 0) idle_since = monotonic_seconds();
   }

@@ -10,15 +10,44 @@ namespace takt::emulator {
 namespace {
 
 // Calls to one GPU; those to the system have no GPU that could fail.
-constexpr std::array<std::string_view, 38> kCalls = {
-    "handlebyindex", "handlebyuuid", "uuid", "index", "minornumber", "name", "pciinfo", "numanodeid",
-    "memoryinfo", "utilizationrates", "temperature", "powerusage", "enforcedpowerlimit",
-    "totalenergyconsumption", "clockinfo", "currentclockseventreasons", "currentclocksthrottlereasons",
-    "performancestate", "fanspeed", "totaleccerrors", "pciethroughput", "computerunningprocesses",
-    "graphicsrunningprocesses", "processutilization", "migmode", "maxmigdevicecount",
-    "migdevicehandlebyindex", "gpuinstanceid", "computeinstanceid", "attributes", "gpuinstancebyid",
-    "gpuinstancegetinfo", "topologycommonancestor", "nvlinkstate", "nvlinkremotepciinfo",
-    "registerevents", "gpmquerydevicesupport", "gpmsampleget"};
+constexpr std::array<std::string_view, 38> kCalls = {"handlebyindex",
+                                                     "handlebyuuid",
+                                                     "uuid",
+                                                     "index",
+                                                     "minornumber",
+                                                     "name",
+                                                     "pciinfo",
+                                                     "numanodeid",
+                                                     "memoryinfo",
+                                                     "utilizationrates",
+                                                     "temperature",
+                                                     "powerusage",
+                                                     "enforcedpowerlimit",
+                                                     "totalenergyconsumption",
+                                                     "clockinfo",
+                                                     "currentclockseventreasons",
+                                                     "currentclocksthrottlereasons",
+                                                     "performancestate",
+                                                     "fanspeed",
+                                                     "totaleccerrors",
+                                                     "pciethroughput",
+                                                     "computerunningprocesses",
+                                                     "graphicsrunningprocesses",
+                                                     "processutilization",
+                                                     "migmode",
+                                                     "maxmigdevicecount",
+                                                     "migdevicehandlebyindex",
+                                                     "gpuinstanceid",
+                                                     "computeinstanceid",
+                                                     "attributes",
+                                                     "gpuinstancebyid",
+                                                     "gpuinstancegetinfo",
+                                                     "topologycommonancestor",
+                                                     "nvlinkstate",
+                                                     "nvlinkremotepciinfo",
+                                                     "registerevents",
+                                                     "gpmquerydevicesupport",
+                                                     "gpmsampleget"};
 
 }  // namespace
 

@@ -101,8 +101,10 @@ void take_topology(Fleet& fleet, const Section& topology) {
     }
     rows.push_back(std::move(words));
   }
-  const std::map<std::string, Topology> words = {{"PIX", Topology::single}, {"PXB", Topology::multiple},
-                                                 {"PHB", Topology::hostbridge}, {"NODE", Topology::node},
+  const std::map<std::string, Topology> words = {{"PIX", Topology::single},
+                                                 {"PXB", Topology::multiple},
+                                                 {"PHB", Topology::hostbridge},
+                                                 {"NODE", Topology::node},
                                                  {"SYS", Topology::system}};
   std::size_t count = std::min(rows.size(), fleet.gpus.size());
   for (std::size_t a = 0; a < count; ++a) {
@@ -116,7 +118,8 @@ void take_topology(Fleet& fleet, const Section& topology) {
     }
     // Columns after the GPUs: CPU affinity, NUMA affinity.
     if (rows[a].size() > rows.size() + 2)
-      if (auto numa = parse_scaled(rows[a][rows.size() + 2], "", 1)) fleet.gpus[a].numa_node = *numa;
+      if (auto numa = parse_scaled(rows[a][rows.size() + 2], "", 1))
+        fleet.gpus[a].numa_node = *numa;
   }
 }
 
@@ -131,7 +134,8 @@ void take_nvlinks(Fleet& fleet, const Section& links) {
     text.remove_prefix(end == std::string_view::npos ? text.size() : end + 1);
     if (line.rfind("GPU ", 0) == 0)
       gpu = next < fleet.gpus.size() ? &fleet.gpus[next++] : nullptr;
-    else if (gpu != nullptr && line.rfind("Link ", 0) == 0 && line.find("GB/s") != std::string::npos)
+    else if (gpu != nullptr && line.rfind("Link ", 0) == 0 &&
+             line.find("GB/s") != std::string::npos)
       ++gpu->nvlinks_to_switch;
   }
   for (auto& each : fleet.gpus)
@@ -148,20 +152,25 @@ std::string nvml_version(const Section& version, const std::string& place) {
 
 }  // namespace
 
-Result<Fleet> fleet_of_capture(const std::string& text, const std::string& place, const std::string& state) {
+Result<Fleet> fleet_of_capture(const std::string& text, const std::string& place,
+                               const std::string& state) {
   auto sections = sections_of(text);
   const Section* query = section(sections, state + " :: query (-q)");
   if (query == nullptr)
-    return fail(ErrorKind::invalid,
-                fmt::format("{}: no section '{} :: query (-q)'; expected the output of nvidia-smi -q there", place,
-                            state));
+    return fail(
+        ErrorKind::invalid,
+        fmt::format("{}: no section '{} :: query (-q)'; expected the output of nvidia-smi -q there",
+                    place, state));
   auto document = parse_smi_text(query->text, place, query->first_line);
   if (!document) return tl::make_unexpected(document.error());
   auto fleet = fleet_of_document(*document, place);
   if (!fleet) return fleet;
-  if (const Section* list = section(sections, "capabilities :: list (-L)")) take_list(*fleet, *list);
-  if (const Section* topo = section(sections, "capabilities :: topo -m")) take_topology(*fleet, *topo);
-  if (const Section* links = section(sections, "capabilities :: nvlink -s")) take_nvlinks(*fleet, *links);
+  if (const Section* list = section(sections, "capabilities :: list (-L)"))
+    take_list(*fleet, *list);
+  if (const Section* topo = section(sections, "capabilities :: topo -m"))
+    take_topology(*fleet, *topo);
+  if (const Section* links = section(sections, "capabilities :: nvlink -s"))
+    take_nvlinks(*fleet, *links);
   if (const Section* version = section(sections, "capabilities :: version"))
     fleet->nvml_version = nvml_version(*version, place);
   if (const Section* csv = section(sections, state + " :: query-gpu (csv")) {

@@ -43,8 +43,8 @@ constexpr std::array kNames = {
     std::pair{"unknown", Code::unknown},
 };
 
-// Longer phrases first where one contains another. Wordings as seen in captures and in the texts that
-// nvmlErrorString gives for its codes.
+// Longer phrases first where one contains another. Wordings as seen in captures and in the texts
+// that nvmlErrorString gives for its codes.
 constexpr std::array kPhrases = {
     std::pair{"has been deprecated", Code::deprecated},
     std::pair{"requires reset", Code::reset_required},

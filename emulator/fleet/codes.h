@@ -1,6 +1,6 @@
 #pragma once
-// Return codes of NVML (values of the public nvmlReturn_t). A reading that a card does not give is one
-// of these codes, never a zero.
+// Return codes of NVML (values of the public nvmlReturn_t). A reading that a card does not give is
+// one of these codes, never a zero.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -47,8 +47,8 @@ inline tl::unexpected<Code> answer(Code code) { return tl::make_unexpected(code)
 // "GPU_IS_LOST" with or without "NVML_ERROR_"; any case, '-' as '_'.
 std::optional<Code> code_by_name(std::string_view name);
 
-// What nvidia-smi prints in place of a value: "N/A", "[N/A]", "[Unknown Error]", "[GPU requires reset]",
-// "Requested functionality has been deprecated", ... Nothing for any other text.
+// What nvidia-smi prints in place of a value: "N/A", "[N/A]", "[Unknown Error]", "[GPU requires
+// reset]", "Requested functionality has been deprecated", ... Nothing for any other text.
 std::optional<Code> code_by_words(std::string_view words);
 
 }  // namespace takt::emulator

@@ -37,21 +37,24 @@ constexpr Column kColumns[] = {
     {"ecc.errors.uncorrected.aggregate.total", &FleetGpu::ecc_uncorrected_aggregate, "", 1},
 };
 
-Result<Reading> read_cell(const std::string& text, const Column& column, const std::string& place, int line) {
+Result<Reading> read_cell(const std::string& text, const Column& column, const std::string& place,
+                          int line) {
   if (auto code = code_by_words(text)) return Reading(answer(*code));
   if (auto number = parse_scaled(text, column.unit, column.scale)) return Reading(*number);
-  return fail(ErrorKind::invalid, fmt::format("{}: line {}: {} is '{}'; expected a number{}{} or [N/A]", place,
-                                              line, column.name, text, column.unit.empty() ? "" : " of ",
-                                              column.unit));
+  return fail(ErrorKind::invalid,
+              fmt::format("{}: line {}: {} is '{}'; expected a number{}{} or [N/A]", place, line,
+                          column.name, text, column.unit.empty() ? "" : " of ", column.unit));
 }
 
-FleetGpu* gpu_of_row(Fleet& fleet, const CsvTable& table, const CsvTable::Row& row, std::size_t number, bool add) {
+FleetGpu* gpu_of_row(Fleet& fleet, const CsvTable& table, const CsvTable::Row& row,
+                     std::size_t number, bool add) {
   const std::string* uuid = table.cell(row, "uuid");
   if (uuid == nullptr) uuid = table.cell(row, "gpu_uuid");
   const std::string* bus = table.cell(row, "pci.bus_id");
   if (bus == nullptr) bus = table.cell(row, "gpu_bus_id");
   for (auto& gpu : fleet.gpus)
-    if ((bus == nullptr || gpu.bus_id == *bus) && (uuid == nullptr || gpu.uuid == *uuid)) return &gpu;
+    if ((bus == nullptr || gpu.bus_id == *bus) && (uuid == nullptr || gpu.uuid == *uuid))
+      return &gpu;
   if (!add) return nullptr;
   FleetGpu gpu;
   gpu.measured = true;
@@ -65,7 +68,8 @@ FleetGpu* gpu_of_row(Fleet& fleet, const CsvTable& table, const CsvTable::Row& r
 
 Reading pstate_of(const std::string& text) {
   if (auto code = code_by_words(text)) return answer(*code);
-  auto number = text.size() > 1 && text[0] == 'P' ? parse_scaled(text.substr(1), "", 1) : std::nullopt;
+  auto number =
+      text.size() > 1 && text[0] == 'P' ? parse_scaled(text.substr(1), "", 1) : std::nullopt;
   return number && *number <= 15 ? Reading(*number) : answer(Code::unknown);
 }
 
@@ -88,7 +92,8 @@ void spread_loss(FleetGpu& gpu) {
 
 }  // namespace
 
-Result<void> overlay_gpu_table(Fleet& fleet, const CsvTable& table, const std::string& place, bool add) {
+Result<void> overlay_gpu_table(Fleet& fleet, const CsvTable& table, const std::string& place,
+                               bool add) {
   std::size_t number = 0;
   for (const auto& row : table.rows) {
     FleetGpu* gpu = gpu_of_row(fleet, table, row, number++, add);
@@ -104,7 +109,8 @@ Result<void> overlay_gpu_table(Fleet& fleet, const CsvTable& table, const std::s
     const auto* reasons = table.cell(row, "clocks_event_reasons.active");
     if (reasons == nullptr) reasons = table.cell(row, "clocks_throttle_reasons.active");
     if (reasons != nullptr) gpu->event_reasons = mask_of(*reasons);
-    if (const auto* text = table.cell(row, "driver_version"); text != nullptr && fleet.driver_version.empty())
+    if (const auto* text = table.cell(row, "driver_version");
+        text != nullptr && fleet.driver_version.empty())
       fleet.driver_version = *text;
     spread_loss(*gpu);
   }
@@ -117,8 +123,8 @@ Result<void> overlay_process_table(Fleet& fleet, const CsvTable& table, const st
     if (pid_text == nullptr) return {};
     auto pid = parse_scaled(*pid_text, "", 1);
     if (!pid)
-      return fail(ErrorKind::invalid,
-                  fmt::format("{}: line {}: pid is '{}'; expected a number", place, row.line, *pid_text));
+      return fail(ErrorKind::invalid, fmt::format("{}: line {}: pid is '{}'; expected a number",
+                                                  place, row.line, *pid_text));
     FleetGpu* gpu = gpu_of_row(fleet, table, row, 0, false);
     if (gpu == nullptr) continue;
     FleetProcess* known = nullptr;

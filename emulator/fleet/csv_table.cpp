@@ -51,8 +51,9 @@ Result<CsvTable> parse_csv(std::string_view text, const std::string& place, int 
       continue;
     }
     if (cells.size() != table.columns.size())
-      return fail(ErrorKind::invalid, fmt::format("{}: line {}: {} cells; expected {} as in the header",
-                                                  place, number, cells.size(), table.columns.size()));
+      return fail(ErrorKind::invalid,
+                  fmt::format("{}: line {}: {} cells; expected {} as in the header", place, number,
+                              cells.size(), table.columns.size()));
     table.rows.push_back({number, std::move(cells)});
   }
   return table;

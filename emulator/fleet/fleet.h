@@ -1,6 +1,6 @@
 #pragma once
-// A fleet: the GPUs that the emulator plays, at the moment it starts. Plain values; read from YAML or
-// from what nvidia-smi printed on a real machine (read_fleet.h).
+// A fleet: the GPUs that the emulator plays, at the moment it starts. Plain values; read from YAML
+// or from what nvidia-smi printed on a real machine (read_fleet.h).
 #include <array>
 #include <map>
 #include <optional>
@@ -38,7 +38,7 @@ struct FleetProcess {
   Reading memory = answer(Code::not_supported);  // bytes
   std::optional<unsigned> gpu_instance;
   std::optional<unsigned> compute_instance;
-  Reading sm = answer(Code::not_supported);        // percent of the device, 0-100
+  Reading sm = answer(Code::not_supported);  // percent of the device, 0-100
   Reading memory_util = answer(Code::not_supported);
 };
 
@@ -47,8 +47,8 @@ struct FleetXid {
   std::uint64_t code = 0;
 };
 
-// What goes wrong with a GPU, `after_seconds` after the daemon started. Calls are named as in NVML, with
-// or without "nvmlDevice"/"Get" and without version ("MemoryInfo"); see call_matches().
+// What goes wrong with a GPU, `after_seconds` after the daemon started. Calls are named as in NVML,
+// with or without "nvmlDevice"/"Get" and without version ("MemoryInfo"); see call_matches().
 struct FleetFault {
   double after_seconds = 0;
   bool hang_all = false;
@@ -117,7 +117,14 @@ struct FleetGpu {
 enum class DriverState { ok, absent, too_old, version_mismatch };
 
 // How two GPUs reach each other without NVLink; values of the public nvmlGpuTopologyLevel_t.
-enum class Topology : unsigned { internal = 0, single = 10, multiple = 20, hostbridge = 30, node = 40, system = 50 };
+enum class Topology : unsigned {
+  internal = 0,
+  single = 10,
+  multiple = 20,
+  hostbridge = 30,
+  node = 40,
+  system = 50
+};
 
 struct Fleet {
   std::string name;
@@ -129,8 +136,8 @@ struct Fleet {
   std::map<std::pair<unsigned, unsigned>, Topology> topology;  // first index < second
 };
 
-// "nvmlDeviceGetMemoryInfo_v2" and "MemoryInfo" name the same call: prefix nvml, Device, Get and the
-// version are left out, upper and lower case are the same.
+// "nvmlDeviceGetMemoryInfo_v2" and "MemoryInfo" name the same call: prefix nvml, Device, Get and
+// the version are left out, upper and lower case are the same.
 std::string canonical_call(const std::string& name);
 
 }  // namespace takt::emulator

@@ -8,20 +8,20 @@
 namespace takt::emulator {
 
 struct GpuModel {
-  const char* key;          // "A100-80": what a fleet file writes
-  const char* name;         // as the driver names it
-  unsigned memory_mib;      // what nvidia-smi calls total
-  unsigned reserved_mib;    // what the driver keeps for itself on an idle card
-  unsigned multiprocessors; // streaming multiprocessors
-  unsigned mig_sms;         // SMs of a one-slice instance; 0: no MIG
-  unsigned mig_compute;     // compute slices, 7 or 4
-  unsigned mig_memory;      // memory slices, 8 or 4
+  const char* key;           // "A100-80": what a fleet file writes
+  const char* name;          // as the driver names it
+  unsigned memory_mib;       // what nvidia-smi calls total
+  unsigned reserved_mib;     // what the driver keeps for itself on an idle card
+  unsigned multiprocessors;  // streaming multiprocessors
+  unsigned mig_sms;          // SMs of a one-slice instance; 0: no MIG
+  unsigned mig_compute;      // compute slices, 7 or 4
+  unsigned mig_memory;       // memory slices, 8 or 4
   unsigned power_watts;
-  unsigned clock_mhz;       // highest SM clock
+  unsigned clock_mhz;  // highest SM clock
   unsigned memory_clock_mhz;
-  unsigned pci_device;      // device << 16 | 0x10DE
-  unsigned nvlinks;         // 0: no NVLink
-  bool fan;                 // has one of its own
+  unsigned pci_device;  // device << 16 | 0x10DE
+  unsigned nvlinks;     // 0: no NVLink
+  bool fan;             // has one of its own
   bool gpm;
 };
 

@@ -19,12 +19,12 @@ std::uint64_t fingerprint(std::string_view text) {
 std::string made_up_uuid(const FleetGpu& gpu, const FleetMig& mig) {
   auto a = fingerprint(fmt::format("{}/{}/{}", gpu.uuid, mig.gpu_instance, mig.compute_instance));
   auto b = fingerprint(fmt::format("{}/mig/{}", mig.gpu_instance, gpu.uuid));
-  return fmt::format("MIG-{:08x}-{:04x}-5{:03x}-8{:03x}-{:012x}", a >> 32, (a >> 16) & 0xffff, a & 0xfff,
-                     (b >> 48) & 0xfff, b & 0xffffffffffffULL);
+  return fmt::format("MIG-{:08x}-{:04x}-5{:03x}-8{:03x}-{:012x}", a >> 32, (a >> 16) & 0xffff,
+                     a & 0xfff, (b >> 48) & 0xfff, b & 0xffffffffffffULL);
 }
 
-// A slice's SMs and the 8 (or 4) memory slices divide what nvidia-smi prints; the largest instances of
-// H100 have a few SMs less than their slices would, so the number is rounded up.
+// A slice's SMs and the 8 (or 4) memory slices divide what nvidia-smi prints; the largest instances
+// of H100 have a few SMs less than their slices would, so the number is rounded up.
 void derive_slices(const FleetGpu& gpu, const GpuModel& model, FleetMig& mig) {
   if (model.mig_sms == 0) return;
   if (!mig.compute_slices && mig.multiprocessors) {
@@ -37,8 +37,8 @@ void derive_slices(const FleetGpu& gpu, const GpuModel& model, FleetMig& mig) {
     mig.memory_slices = std::max<std::uint64_t>(slices, 1);
   }
   // 3g and 4g take the same memory; with one SM count rounded up 60 of 64 SMs would read as 4g.
-  if (mig.compute_slices && *mig.compute_slices == 4 && model.mig_compute == 7 && mig.multiprocessors &&
-      *mig.multiprocessors < 4ULL * model.mig_sms)
+  if (mig.compute_slices && *mig.compute_slices == 4 && model.mig_compute == 7 &&
+      mig.multiprocessors && *mig.multiprocessors < 4ULL * model.mig_sms)
     mig.compute_slices = 3;
 }
 

@@ -37,9 +37,16 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) {
     const char* name;
     double bytes;
   };
-  constexpr Unit units[] = {{"", 1},         {"B", 1},      {"KiB", 1024.0}, {"MiB", 1048576.0},
-                            {"GiB", 1073741824.0}, {"TiB", 1099511627776.0}, {"KB", 1e3},
-                            {"MB", 1e6},     {"GB", 1e9},   {"TB", 1e12}};
+  constexpr Unit units[] = {{"", 1},
+                            {"B", 1},
+                            {"KiB", 1024.0},
+                            {"MiB", 1048576.0},
+                            {"GiB", 1073741824.0},
+                            {"TiB", 1099511627776.0},
+                            {"KB", 1e3},
+                            {"MB", 1e6},
+                            {"GB", 1e9},
+                            {"TB", 1e12}};
   for (const auto& u : units)
     if (s->unit == u.name) return whole(s->number * u.bytes);
   return std::nullopt;
@@ -55,7 +62,8 @@ std::optional<double> parse_seconds(std::string_view text) {
   return std::nullopt;
 }
 
-std::optional<std::uint64_t> parse_scaled(std::string_view text, std::string_view unit, double scale) {
+std::optional<std::uint64_t> parse_scaled(std::string_view text, std::string_view unit,
+                                          double scale) {
   auto s = split(text);
   if (!s || (!s->unit.empty() && s->unit != unit)) return std::nullopt;
   return whole(s->number * scale);

@@ -14,7 +14,8 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text);
 std::optional<double> parse_seconds(std::string_view text);
 
 // A number >= 0 followed by one of the unit words or by none: "66.92 W" with scale 1000 is 66920.
-std::optional<std::uint64_t> parse_scaled(std::string_view text, std::string_view unit, double scale);
+std::optional<std::uint64_t> parse_scaled(std::string_view text, std::string_view unit,
+                                          double scale);
 
 // "0.6" or "60%": 0 to 1.
 std::optional<double> parse_ratio(std::string_view text);

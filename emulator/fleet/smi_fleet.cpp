@@ -57,7 +57,8 @@ class Reader {
     const Entry* entry = group == nullptr ? nullptr : group->first_child(names);
     if (entry == nullptr) return answer(Code::not_supported);
     if (entry->value == "Enabled" || entry->value == "Active" || entry->value == "Yes") return 1;
-    if (entry->value == "Disabled" || entry->value == "Not Active" || entry->value == "No") return 0;
+    if (entry->value == "Disabled" || entry->value == "Not Active" || entry->value == "No")
+      return 0;
     if (auto code = code_by_words(entry->value)) return answer(*code);
     complain(*entry, "Enabled or Disabled, Active or Not Active");
     return answer(Code::unknown);
@@ -65,8 +66,9 @@ class Reader {
 
   void complain(const Entry& entry, const std::string& expected) {
     if (problem_) return;
-    problem_ = Error{ErrorKind::invalid, fmt::format("{}: line {}: {} is '{}'; expected {} or N/A", place_,
-                                                     entry.line, entry.name, entry.value, expected)};
+    problem_ =
+        Error{ErrorKind::invalid, fmt::format("{}: line {}: {} is '{}'; expected {} or N/A", place_,
+                                              entry.line, entry.name, entry.value, expected)};
   }
 
  private:
@@ -89,9 +91,11 @@ void read_memory(Reader& r, const Entry& gpu, FleetGpu& out) {
 
 void read_power(Reader& r, const Entry& gpu, FleetGpu& out) {
   const Entry* power = gpu.first_child({"gpu_power_readings", "power_readings"});
-  out.power = r.number(power, {"average_power_draw", "power_draw", "instant_power_draw",
-                               "instantaneous_power_draw"}, "W", 1000);
-  out.power_limit = r.number(power, {"enforced_power_limit", "current_power_limit", "power_limit"}, "W", 1000);
+  out.power = r.number(
+      power, {"average_power_draw", "power_draw", "instant_power_draw", "instantaneous_power_draw"},
+      "W", 1000);
+  out.power_limit =
+      r.number(power, {"enforced_power_limit", "current_power_limit", "power_limit"}, "W", 1000);
 }
 
 // Bits of the public nvmlClocksEventReason constants.
@@ -100,10 +104,17 @@ struct ReasonBit {
   std::uint64_t bit;
 };
 constexpr ReasonBit kReasons[] = {
-    {"idle", 0x1},          {"applications_clocks_setting", 0x2}, {"sw_power_cap", 0x4},
-    {"hw_slowdown", 0x8},   {"sync_boost", 0x10},                 {"sw_thermal_slowdown", 0x20},
-    {"hw_thermal_slowdown", 0x40}, {"hw_power_brake_slowdown", 0x80}, {"display_clock_setting", 0x100},
-    {"display_clocks_setting", 0x100}, {"gpu_idle", 0x1},
+    {"idle", 0x1},
+    {"applications_clocks_setting", 0x2},
+    {"sw_power_cap", 0x4},
+    {"hw_slowdown", 0x8},
+    {"sync_boost", 0x10},
+    {"sw_thermal_slowdown", 0x20},
+    {"hw_thermal_slowdown", 0x40},
+    {"hw_power_brake_slowdown", 0x80},
+    {"display_clock_setting", 0x100},
+    {"display_clocks_setting", 0x100},
+    {"gpu_idle", 0x1},
 };
 
 void collect_reasons(Reader& r, const Entry& group, std::uint64_t& mask, std::optional<Code>& code,
@@ -117,8 +128,10 @@ void collect_reasons(Reader& r, const Entry& group, std::uint64_t& mask, std::op
       Entry copy{entry.name, entry.value, {}, entry.line, {}};
       Entry wrap{{}, {}, {}, entry.line, {copy}};
       Reading on = r.on_off(&wrap, {std::string_view(copy.name)});
-      if (!on) code = on.error();
-      else if (*on == 1) mask |= reason.bit;
+      if (!on)
+        code = on.error();
+      else if (*on == 1)
+        mask |= reason.bit;
       if (on) any = true;
     }
     collect_reasons(r, entry, mask, code, any);
@@ -149,8 +162,10 @@ Reading ecc_sum(Reader& r, const Entry* group, Names names) {
   for (auto name : names) {
     if (group == nullptr || group->child(name) == nullptr) continue;
     Reading part = r.number(group, {name}, "", 1);
-    if (!part) code = part.error();
-    else sum += *part;
+    if (!part)
+      code = part.error();
+    else
+      sum += *part;
     any = true;
   }
   if (!any || code) return answer(code.value_or(Code::not_supported));
@@ -168,8 +183,9 @@ void read_ecc(Reader& r, const Entry& gpu, FleetGpu& out) {
   const Entry* now = ecc == nullptr ? nullptr : ecc->child("volatile");
   const Entry* ever = ecc == nullptr ? nullptr : ecc->child("aggregate");
   const Names corrected = {"sram_correctable", "dram_correctable"};
-  const Names uncorrected = {"sram_uncorrectable", "sram_uncorrectable_parity", "sram_uncorrectable_secded",
-                             "sram_uncorrectable_sec_ded", "dram_uncorrectable"};
+  const Names uncorrected = {"sram_uncorrectable", "sram_uncorrectable_parity",
+                             "sram_uncorrectable_secded", "sram_uncorrectable_sec_ded",
+                             "dram_uncorrectable"};
   out.ecc_corrected_volatile = ecc_total(r, now, "single_bit", corrected);
   out.ecc_uncorrected_volatile = ecc_total(r, now, "double_bit", uncorrected);
   out.ecc_corrected_aggregate = ecc_total(r, ever, "single_bit", corrected);
@@ -198,7 +214,8 @@ Reading read_pstate(Reader& r, const Entry& gpu) {
 
 FleetMig read_mig(Reader& r, const Entry& device) {
   FleetMig mig;
-  mig.gpu_instance = static_cast<unsigned>(r.number(&device, {"gpu_instance_id"}, "", 1).value_or(0));
+  mig.gpu_instance =
+      static_cast<unsigned>(r.number(&device, {"gpu_instance_id"}, "", 1).value_or(0));
   mig.compute_instance =
       static_cast<unsigned>(r.number(&device, {"compute_instance_id"}, "", 1).value_or(0));
   mig.uuid = text_of(&device, {"mig_uuid", "uuid"});
@@ -217,7 +234,8 @@ FleetMig read_mig(Reader& r, const Entry& device) {
 void read_migs(Reader& r, const Entry& gpu, FleetGpu& out) {
   const Entry* mode = gpu.child("mig_mode");
   if (mode != nullptr && mode->children.empty()) {
-    out.mig_current = out.mig_pending = answer(code_by_words(mode->value).value_or(Code::not_supported));
+    out.mig_current = out.mig_pending =
+        answer(code_by_words(mode->value).value_or(Code::not_supported));
   } else {
     out.mig_current = r.on_off(mode, {"current_mig", "current"});
     out.mig_pending = r.on_off(mode, {"pending_mig", "pending"});
@@ -233,8 +251,8 @@ std::optional<unsigned> instance_of(const Reading& id) {
   return id ? std::optional<unsigned>(static_cast<unsigned>(*id)) : std::nullopt;
 }
 
-void read_process(Reader& r, const Entry& pid, const Entry& fields, const Reading& gi, const Reading& ci,
-                  FleetGpu& out) {
+void read_process(Reader& r, const Entry& pid, const Entry& fields, const Reading& gi,
+                  const Reading& ci, FleetGpu& out) {
   FleetProcess process;
   Reading number = r.value(pid, "", 1);
   if (!number) return;
@@ -329,17 +347,19 @@ Result<Fleet> fleet_of_document(const Entry& document, const std::string& place)
     fleet.gpus.push_back(read_gpu(reader, entry));
     FleetGpu& gpu = fleet.gpus.back();
     if (gpu.uuid.empty())
-      return fail(ErrorKind::invalid,
-                  fmt::format("{}: line {}: the GPU {} has no uuid; expected a field uuid (GPU UUID)", place,
-                              entry.line, gpu.bus_id));
+      return fail(
+          ErrorKind::invalid,
+          fmt::format("{}: line {}: the GPU {} has no uuid; expected a field uuid (GPU UUID)",
+                      place, entry.line, gpu.bus_id));
     complete_migs(gpu);
   }
   if (reader.problem()) return tl::make_unexpected(*reader.problem());
   if (fleet.gpus.empty())
-    return fail(ErrorKind::invalid,
-                fmt::format("{}: line {}: no GPU in it; expected at least one <gpu> of nvidia-smi -q -x or "
-                            "'GPU <bus id>' of nvidia-smi -q",
-                            place, log->line));
+    return fail(
+        ErrorKind::invalid,
+        fmt::format("{}: line {}: no GPU in it; expected at least one <gpu> of nvidia-smi -q -x or "
+                    "'GPU <bus id>' of nvidia-smi -q",
+                    place, log->line));
   return fleet;
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// From the tree of `nvidia-smi -q` or `-q -x` (document.h) to a fleet, and what csv tables of the same
-// machine add.
+// From the tree of `nvidia-smi -q` or `-q -x` (document.h) to a fleet, and what csv tables of the
+// same machine add.
 #include <string>
 #include <vector>
 
@@ -28,7 +28,8 @@ Result<CsvTable> parse_csv(std::string_view text, const std::string& place, int 
 
 // Values of --query-gpu win over those of -q: both are of the same machine, the table is later.
 // Rows are matched by uuid and bus id; a row of an unknown GPU adds it where `add` is set.
-Result<void> overlay_gpu_table(Fleet& fleet, const CsvTable& table, const std::string& place, bool add);
+Result<void> overlay_gpu_table(Fleet& fleet, const CsvTable& table, const std::string& place,
+                               bool add);
 // --query-compute-apps: names, and processes that -q did not list.
 Result<void> overlay_process_table(Fleet& fleet, const CsvTable& table, const std::string& place);
 

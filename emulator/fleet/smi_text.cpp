@@ -10,9 +10,12 @@ namespace {
 std::size_t indentation(std::string_view line) {
   std::size_t n = 0;
   for (char c : line) {
-    if (c == ' ') n += 1;
-    else if (c == '\t') n += 8;
-    else break;
+    if (c == ' ')
+      n += 1;
+    else if (c == '\t')
+      n += 8;
+    else
+      break;
   }
   return n;
 }

@@ -35,9 +35,10 @@ class XmlReader {
       if (auto failed = take_tag(tag, tag_line, open, tags)) return tl::make_unexpected(*failed);
     }
     if (open.size() > 1)
-      return problem(line_, fmt::format("the file ends inside <{}> (opened in line {}); expected </{}>: "
-                                        "is the file complete?",
-                                        tags.back(), open.back().line, tags.back()));
+      return problem(line_,
+                     fmt::format("the file ends inside <{}> (opened in line {}); expected </{}>: "
+                                 "is the file complete?",
+                                 tags.back(), open.back().line, tags.back()));
     return std::move(open.front());
   }
 
@@ -84,12 +85,18 @@ class XmlReader {
         continue;
       }
       std::string_view name = raw.substr(i + 1, semicolon - i - 1);
-      if (name == "lt") out += '<';
-      else if (name == "gt") out += '>';
-      else if (name == "amp") out += '&';
-      else if (name == "quot") out += '"';
-      else if (name == "apos") out += '\'';
-      else out += raw.substr(i, semicolon - i + 1);
+      if (name == "lt")
+        out += '<';
+      else if (name == "gt")
+        out += '>';
+      else if (name == "amp")
+        out += '&';
+      else if (name == "quot")
+        out += '"';
+      else if (name == "apos")
+        out += '\'';
+      else
+        out += raw.substr(i, semicolon - i + 1);
       i = semicolon;
     }
     return out;
@@ -101,7 +108,8 @@ class XmlReader {
       std::string name = trimmed(tag.substr(1));
       if (open.size() == 1 || tags.back() != name) {
         std::string expected = open.size() == 1 ? "no closing tag" : "</" + tags.back() + ">";
-        return problem(line, fmt::format("</{}> closes nothing; expected {}", name, expected)).value();
+        return problem(line, fmt::format("</{}> closes nothing; expected {}", name, expected))
+            .value();
       }
       Entry done = std::move(open.back());
       open.pop_back();

@@ -14,13 +14,17 @@ struct Throttle {
   const char* name;
   std::uint64_t bit;
 };
-constexpr Throttle kThrottles[] = {{"application_clocks", 0x2}, {"sw_power_cap", 0x4},   {"hw_slowdown", 0x8},
-                                   {"sync_boost", 0x10},        {"sw_thermal", 0x20},    {"hw_thermal", 0x40},
+constexpr Throttle kThrottles[] = {{"application_clocks", 0x2}, {"sw_power_cap", 0x4},
+                                   {"hw_slowdown", 0x8},        {"sync_boost", 0x10},
+                                   {"sw_thermal", 0x20},        {"hw_thermal", 0x40},
                                    {"hw_power_brake", 0x80},    {"display_clocks", 0x100}};
 
-bool check_call(const YAML::Node& node, const std::string& field, const std::string& name, Problems& problems) {
+bool check_call(const YAML::Node& node, const std::string& field, const std::string& name,
+                Problems& problems) {
   if (is_known_call(name)) return true;
-  problems.add(node, field, "names the call '" + name + "'; expected one of NVML such as MemoryInfo or UtilizationRates");
+  problems.add(
+      node, field,
+      "names the call '" + name + "'; expected one of NVML such as MemoryInfo or UtilizationRates");
   return false;
 }
 
@@ -31,28 +35,36 @@ void read_hang(Fields& f, FleetFault& fault) {
     return;
   }
   if (!hang.IsSequence()) {
-    f.problems().add(hang, f.path("hang"), "expected 'all' or a list of calls such as [MemoryInfo]");
+    f.problems().add(hang, f.path("hang"),
+                     "expected 'all' or a list of calls such as [MemoryInfo]");
     return;
   }
   for (const auto& item : hang) {
     std::string name = item.IsScalar() ? item.Scalar() : "?";
-    if (check_call(item, f.path("hang"), name, f.problems())) fault.hang.push_back(canonical_call(name));
+    if (check_call(item, f.path("hang"), name, f.problems()))
+      fault.hang.push_back(canonical_call(name));
   }
 }
 
 void read_errors(Fields& f, FleetFault& fault) {
   YAML::Node errors = f.node("error");
   if (!errors.IsMap()) {
-    f.problems().add(errors, f.path("error"), "is not a mapping; expected 'MemoryInfo: GPU_IS_LOST'");
+    f.problems().add(errors, f.path("error"),
+                     "is not a mapping; expected 'MemoryInfo: GPU_IS_LOST'");
     return;
   }
   for (const auto& pair : errors) {
     std::string call = pair.first.Scalar();
     std::string word = pair.second.IsScalar() ? pair.second.Scalar() : "?";
     auto code = code_by_name(word);
-    if (!code) f.problems().add(pair.second, f.path("error"), "is '" + word + "'; expected an NVML error such as NOT_SUPPORTED or GPU_IS_LOST");
-    else if (call == "all") fault.errors["*"] = *code;
-    else if (check_call(pair.first, f.path("error"), call, f.problems())) fault.errors[canonical_call(call)] = *code;
+    if (!code)
+      f.problems().add(
+          pair.second, f.path("error"),
+          "is '" + word + "'; expected an NVML error such as NOT_SUPPORTED or GPU_IS_LOST");
+    else if (call == "all")
+      fault.errors["*"] = *code;
+    else if (check_call(pair.first, f.path("error"), call, f.problems()))
+      fault.errors[canonical_call(call)] = *code;
   }
 }
 
@@ -60,9 +72,11 @@ void read_xids(Fields& f, FleetFault& fault) {
   auto items = f.list("xid");
   for (std::size_t i = 0; i < items.size(); ++i) {
     Fields x(items[i], fmt::format("{}[{}]", f.path("xid"), i), f.problems(), {"at", "code"});
-    auto at = x.value<double>("at", "a time such as 3s", [](const std::string& raw) { return parse_seconds(raw); });
+    auto at = x.value<double>("at", "a time such as 3s",
+                              [](const std::string& raw) { return parse_seconds(raw); });
     auto code = x.whole("code", 1, 999);
-    if (!code && !x.has("code")) f.problems().add(items[i], x.path("code"), "is missing; expected an XID such as 79");
+    if (!code && !x.has("code"))
+      f.problems().add(items[i], x.path("code"), "is missing; expected an XID such as 79");
     fault.xids.push_back({at.value_or(0), code.value_or(0)});
   }
   std::sort(fault.xids.begin(), fault.xids.end(),
@@ -70,12 +84,13 @@ void read_xids(Fields& f, FleetFault& fault) {
 }
 
 bool switched_on(Fields& f, const char* key) {
-  return f.value<bool>(key, "true or false",
-                       [](const std::string& raw) -> std::optional<bool> {
-                         if (raw == "true") return true;
-                         if (raw == "false") return false;
-                         return std::nullopt;
-                       })
+  return f
+      .value<bool>(key, "true or false",
+                   [](const std::string& raw) -> std::optional<bool> {
+                     if (raw == "true") return true;
+                     if (raw == "false") return false;
+                     return std::nullopt;
+                   })
       .value_or(false);
 }
 
@@ -84,7 +99,8 @@ bool switched_on(Fields& f, const char* key) {
 FleetFault read_fault(const YAML::Node& node, const std::string& where, Problems& problems) {
   Fields f(node, where, problems, {"after", "hang", "lost", "reset_required", "error", "xid"});
   FleetFault fault;
-  auto after = f.value<double>("after", "a time such as 2s", [](const std::string& raw) { return parse_seconds(raw); });
+  auto after = f.value<double>("after", "a time such as 2s",
+                               [](const std::string& raw) { return parse_seconds(raw); });
   fault.after_seconds = after.value_or(0);
   if (f.has("hang")) read_hang(f, fault);
   if (f.has("error")) read_errors(f, fault);

@@ -1,5 +1,6 @@
 #pragma once
-// The parts of a YAML fleet about what goes wrong, and the words it uses. Include only in .cpp files.
+// The parts of a YAML fleet about what goes wrong, and the words it uses. Include only in .cpp
+// files.
 #include <yaml-cpp/yaml.h>
 
 #include <optional>
@@ -14,7 +15,7 @@ FleetFault read_fault(const YAML::Node& node, const std::string& where, Problems
 
 std::optional<std::uint64_t> throttle_bit(const std::string& name);  // "sw_power_cap" -> 0x4
 std::string throttle_names();
-std::optional<Topology> topology_of(const std::string& word);     // "pix", "phb", ...
+std::optional<Topology> topology_of(const std::string& word);           // "pix", "phb", ...
 std::optional<std::uint64_t> cuda_version_of(const std::string& text);  // "12.4" -> 12040
 
 }  // namespace takt::emulator

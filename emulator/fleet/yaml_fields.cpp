@@ -28,9 +28,11 @@ Fields::Fields(const YAML::Node& node, std::string where, Problems& problems,
     std::string key = pair.first.IsScalar() ? pair.first.Scalar() : "?";
     bool ok = false;
     for (const char* name : known) ok = ok || key == name;
-    if (!ok) problems_.add(pair.first, path(key.c_str()), "is not known; expected one of: " + names);
+    if (!ok)
+      problems_.add(pair.first, path(key.c_str()), "is not known; expected one of: " + names);
     for (const auto& other : seen)
-      if (other == key) problems_.add(pair.first, path(key.c_str()), "is given twice; expected once");
+      if (other == key)
+        problems_.add(pair.first, path(key.c_str()), "is given twice; expected once");
     seen.push_back(key);
   }
 }
@@ -42,7 +44,9 @@ YAML::Node Fields::node(const char* key) const {
   return constant[key];
 }
 
-std::string Fields::path(const char* key) const { return where_.empty() ? key : where_ + "." + key; }
+std::string Fields::path(const char* key) const {
+  return where_.empty() ? key : where_ + "." + key;
+}
 
 std::optional<std::string> Fields::text(const char* key) {
   if (!has(key)) return std::nullopt;
@@ -53,7 +57,8 @@ std::optional<std::string> Fields::text(const char* key) {
   return node(key).Scalar();
 }
 
-std::optional<std::uint64_t> Fields::whole(const char* key, std::uint64_t least, std::uint64_t most) {
+std::optional<std::uint64_t> Fields::whole(const char* key, std::uint64_t least,
+                                           std::uint64_t most) {
   return value<std::uint64_t>(key, fmt::format("a whole number from {} to {}", least, most),
                               [&](const std::string& raw) -> std::optional<std::uint64_t> {
                                 if (raw.empty() || raw.size() > 18 ||

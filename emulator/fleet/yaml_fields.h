@@ -1,6 +1,6 @@
 #pragma once
-// Strict reading of one YAML mapping: every key is known, every value has the expected form, and the
-// first problem is kept as a sentence with file, line and field. Include only in .cpp files.
+// Strict reading of one YAML mapping: every key is known, every value has the expected form, and
+// the first problem is kept as a sentence with file, line and field. Include only in .cpp files.
 #include <yaml-cpp/yaml.h>
 
 #include <functional>
@@ -26,7 +26,8 @@ class Problems {
 // One mapping. `where` is the path to it ("gpus[2].fault"), for messages.
 class Fields {
  public:
-  Fields(const YAML::Node& node, std::string where, Problems& problems, std::initializer_list<const char*> known);
+  Fields(const YAML::Node& node, std::string where, Problems& problems,
+         std::initializer_list<const char*> known);
 
   bool has(const char* key) const;
   YAML::Node node(const char* key) const;

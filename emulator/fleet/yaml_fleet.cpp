@@ -33,8 +33,8 @@ std::uint64_t name_hash(const std::string& text) {
 std::string gpu_uuid(const std::string& fleet, std::size_t index) {
   auto a = name_hash(fmt::format("{}#{}", fleet, index));
   auto b = name_hash(fmt::format("{}@{}", index, fleet));
-  return fmt::format("GPU-{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}", a >> 32, (a >> 16) & 0xffff, a & 0xfff,
-                     (b >> 48) & 0xfff, b & 0xffffffffffffULL);
+  return fmt::format("GPU-{:08x}-{:04x}-4{:03x}-8{:03x}-{:012x}", a >> 32, (a >> 16) & 0xffff,
+                     a & 0xfff, (b >> 48) & 0xfff, b & 0xffffffffffffULL);
 }
 
 FleetGpu gpu_of_model(const GpuModel& model) {
@@ -79,7 +79,8 @@ bool free_at(const MigFill& fill, unsigned start, unsigned size) {
   return true;
 }
 
-void add_instance(FleetGpu& gpu, const GpuModel& model, const MigProfile& profile, unsigned start, MigFill& fill) {
+void add_instance(FleetGpu& gpu, const GpuModel& model, const MigProfile& profile, unsigned start,
+                  MigFill& fill) {
   for (unsigned s = start; s < start + profile.memory_slices; ++s) fill.taken[s] = true;
   fill.compute += profile.compute_slices;
   FleetMig mig;
@@ -89,7 +90,8 @@ void add_instance(FleetGpu& gpu, const GpuModel& model, const MigProfile& profil
   mig.start = start;
   mig.multiprocessors = mig_multiprocessors(model, profile.compute_slices);
   mig.copy_engines = std::max(1u, profile.compute_slices);
-  // An instance's memory is a little less than its slices: 9984 of 81559/8 MiB on an H100's 1g.10gb.
+  // An instance's memory is a little less than its slices: 9984 of 81559/8 MiB on an H100's
+  // 1g.10gb.
   std::uint64_t slice_mib = model.memory_mib * 98 / 100 / model.mig_memory;
   mig.memory_total = slice_mib * profile.memory_slices * kMiB;
   mig.memory_reserved = 0;
@@ -103,8 +105,8 @@ std::string profile_names(const std::vector<MigProfile>& profiles) {
   return out;
 }
 
-void read_instance(const YAML::Node& node, const std::string& where, Problems& problems, FleetGpu& gpu,
-                   const GpuModel& model, MigFill& fill) {
+void read_instance(const YAML::Node& node, const std::string& where, Problems& problems,
+                   FleetGpu& gpu, const GpuModel& model, MigFill& fill) {
   auto profiles = mig_profiles(model);
   std::string wanted;
   std::optional<unsigned> start;
@@ -115,15 +117,18 @@ void read_instance(const YAML::Node& node, const std::string& where, Problems& p
     wanted = f.text("profile").value_or("");
     if (auto s = f.whole("start", 0, 7)) start = static_cast<unsigned>(*s);
   }
-  auto found = std::find_if(profiles.begin(), profiles.end(), [&](const auto& p) { return p.name == wanted; });
+  auto found = std::find_if(profiles.begin(), profiles.end(),
+                            [&](const auto& p) { return p.name == wanted; });
   if (found == profiles.end()) {
-    problems.add(node, where, fmt::format("is profile '{}'; expected one of {}'s: {}", wanted, model.key,
-                                          profile_names(profiles)));
+    problems.add(node, where,
+                 fmt::format("is profile '{}'; expected one of {}'s: {}", wanted, model.key,
+                             profile_names(profiles)));
     return;
   }
   if (fill.compute + found->compute_slices > model.mig_compute) {
-    problems.add(node, where, fmt::format("does not fit: {} of {} compute slices are taken", fill.compute,
-                                          model.mig_compute));
+    problems.add(node, where,
+                 fmt::format("does not fit: {} of {} compute slices are taken", fill.compute,
+                             model.mig_compute));
     return;
   }
   for (unsigned at : found->starts) {
@@ -132,12 +137,16 @@ void read_instance(const YAML::Node& node, const std::string& where, Problems& p
     add_instance(gpu, model, *found, at, fill);
     return;
   }
-  problems.add(node, where, fmt::format("({}) has no free legal place{}; expected a start that no other instance "
-                                        "covers", wanted, start ? fmt::format(" at {}", *start) : ""));
+  problems.add(
+      node, where,
+      fmt::format("({}) has no free legal place{}; expected a start that no other instance "
+                  "covers",
+                  wanted, start ? fmt::format(" at {}", *start) : ""));
 }
 
 void read_mig(Fields& gpu_fields, FleetGpu& gpu, const GpuModel& model) {
-  Fields f(gpu_fields.node("mig"), gpu_fields.path("mig"), gpu_fields.problems(), {"mode", "pending", "instances"});
+  Fields f(gpu_fields.node("mig"), gpu_fields.path("mig"), gpu_fields.problems(),
+           {"mode", "pending", "instances"});
   auto mode = [&](const char* key) {
     return f.value<std::uint64_t>(key, "enabled or disabled",
                                   [](const std::string& raw) -> std::optional<std::uint64_t> {
@@ -151,36 +160,46 @@ void read_mig(Fields& gpu_fields, FleetGpu& gpu, const GpuModel& model) {
   gpu.mig_current = current.value_or(instances.empty() ? 0 : 1);
   gpu.mig_pending = mode("pending").value_or(*gpu.mig_current);
   if (model.mig_sms == 0) {
-    f.problems().add(gpu_fields.node("mig"), gpu_fields.path("mig"), fmt::format("is not offered by {}", model.key));
+    f.problems().add(gpu_fields.node("mig"), gpu_fields.path("mig"),
+                     fmt::format("is not offered by {}", model.key));
     return;
   }
   if (*gpu.mig_current == 0 && !instances.empty())
     f.problems().add(f.node("instances"), f.path("instances"), "need mode: enabled");
   MigFill fill{std::vector<bool>(model.mig_memory, false), 0};
   for (std::size_t i = 0; i < instances.size(); ++i)
-    read_instance(instances[i], fmt::format("{}[{}]", f.path("instances"), i), f.problems(), gpu, model, fill);
-  if (*gpu.mig_current == 1) gpu.utilization_gpu = gpu.utilization_memory = answer(Code::not_supported);
+    read_instance(instances[i], fmt::format("{}[{}]", f.path("instances"), i), f.problems(), gpu,
+                  model, fill);
+  if (*gpu.mig_current == 1)
+    gpu.utilization_gpu = gpu.utilization_memory = answer(Code::not_supported);
 }
 
-void read_process(const YAML::Node& node, const std::string& where, Problems& problems, FleetGpu& gpu) {
+void read_process(const YAML::Node& node, const std::string& where, Problems& problems,
+                  FleetGpu& gpu) {
   Fields f(node, where, problems, {"pid", "name", "memory", "sm", "kind", "instance"});
   FleetProcess p;
   p.pid = static_cast<unsigned>(f.whole("pid", 1, 4194304).value_or(0));
-  if (p.pid == 0 && !f.has("pid")) problems.add(node, f.path("pid"), "is missing; expected a process id");
+  if (p.pid == 0 && !f.has("pid"))
+    problems.add(node, f.path("pid"), "is missing; expected a process id");
   p.name = f.text("name").value_or("");
   if (auto memory = bytes_field(f, "memory")) p.memory = *memory;
-  auto sm = f.value<double>("sm", "a share such as 0.6 or 60%", [](const std::string& raw) { return parse_ratio(raw); });
+  auto sm = f.value<double>("sm", "a share such as 0.6 or 60%",
+                            [](const std::string& raw) { return parse_ratio(raw); });
   p.sm = static_cast<std::uint64_t>(sm.value_or(0) * 100 + 0.5);
   p.memory_util = 0;
   auto kind = f.text("kind").value_or("compute");
   if (kind != "compute" && kind != "graphics" && kind != "both")
-    problems.add(f.node("kind"), f.path("kind"), "is '" + kind + "'; expected compute, graphics or both");
+    problems.add(f.node("kind"), f.path("kind"),
+                 "is '" + kind + "'; expected compute, graphics or both");
   p.compute = kind != "graphics";
   p.graphics = kind != "compute";
   FleetMig* mig = nullptr;
   if (auto i = f.whole("instance", 0, 15)) {
-    if (*i < gpu.migs.size()) mig = &gpu.migs[*i];
-    else problems.add(f.node("instance"), f.path("instance"), fmt::format("is {}; expected one of the {} instances", *i, gpu.migs.size()));
+    if (*i < gpu.migs.size())
+      mig = &gpu.migs[*i];
+    else
+      problems.add(f.node("instance"), f.path("instance"),
+                   fmt::format("is {}; expected one of the {} instances", *i, gpu.migs.size()));
   }
   if (mig != nullptr) {
     p.gpu_instance = mig->gpu_instance;
@@ -188,12 +207,16 @@ void read_process(const YAML::Node& node, const std::string& where, Problems& pr
   }
   std::uint64_t bytes = p.memory.value_or(0);
   Reading& used = mig != nullptr ? mig->memory_used : gpu.memory_used;
-  std::uint64_t room = mig != nullptr ? *mig->memory_total : *gpu.memory_total - *gpu.memory_reserved;
+  std::uint64_t room =
+      mig != nullptr ? *mig->memory_total : *gpu.memory_total - *gpu.memory_reserved;
   if (*used + bytes > room)
-    problems.add(node, f.path("memory"), fmt::format("does not fit: {} MiB are free", (room - *used) / kMiB));
-  else *used += bytes;
+    problems.add(node, f.path("memory"),
+                 fmt::format("does not fit: {} MiB are free", (room - *used) / kMiB));
+  else
+    *used += bytes;
   if (mig != nullptr && *used <= room) gpu.memory_used = *gpu.memory_used + bytes;
-  if (gpu.utilization_gpu) gpu.utilization_gpu = std::min<std::uint64_t>(100, *gpu.utilization_gpu + *p.sm);
+  if (gpu.utilization_gpu)
+    gpu.utilization_gpu = std::min<std::uint64_t>(100, *gpu.utilization_gpu + *p.sm);
   gpu.processes.push_back(std::move(p));
 }
 
@@ -201,21 +224,26 @@ void read_state(Fields& f, FleetGpu& gpu) {
   if (auto n = f.whole("temperature", 0, 150)) gpu.temperature = *n;
   if (auto n = f.whole("fan", 0, 100)) gpu.fan = *n;
   if (auto n = f.whole("numa", 0, 1023)) gpu.numa_node = *n;
-  if (auto n = f.whole("ecc_uncorrected", 0, kNumberMax)) gpu.ecc_uncorrected_volatile = gpu.ecc_uncorrected_aggregate = *n;
-  auto watts = f.value<std::uint64_t>("power_limit", "watts such as 300W",
-                                      [](const std::string& raw) { return parse_scaled(raw, "W", 1000); });
+  if (auto n = f.whole("ecc_uncorrected", 0, kNumberMax))
+    gpu.ecc_uncorrected_volatile = gpu.ecc_uncorrected_aggregate = *n;
+  auto watts =
+      f.value<std::uint64_t>("power_limit", "watts such as 300W",
+                             [](const std::string& raw) { return parse_scaled(raw, "W", 1000); });
   if (watts) gpu.power_limit = *watts;
   for (const auto& item : f.list("throttle")) {
     auto bit = item.IsScalar() ? throttle_bit(item.Scalar()) : std::nullopt;
-    if (bit) gpu.event_reasons = (*gpu.event_reasons & ~std::uint64_t{1}) | *bit;
-    else f.problems().add(item, f.path("throttle"), "names no reason; expected some of: " + throttle_names());
+    if (bit)
+      gpu.event_reasons = (*gpu.event_reasons & ~std::uint64_t{1}) | *bit;
+    else
+      f.problems().add(item, f.path("throttle"),
+                       "names no reason; expected some of: " + throttle_names());
   }
 }
 
 void read_gpus(const YAML::Node& node, const std::string& where, Problems& problems, Fleet& fleet) {
   Fields f(node, where, problems,
-           {"model", "name", "count", "memory", "reserved", "uuid", "numa", "mig", "processes", "temperature", "fan",
-            "power_limit", "throttle", "ecc_uncorrected", "fault"});
+           {"model", "name", "count", "memory", "reserved", "uuid", "numa", "mig", "processes",
+            "temperature", "fan", "power_limit", "throttle", "ecc_uncorrected", "fault"});
   auto key = f.text("model");
   if (!key) {
     problems.add(node, f.path("model"), "is missing; expected one of: " + gpu_model_keys());
@@ -223,7 +251,8 @@ void read_gpus(const YAML::Node& node, const std::string& where, Problems& probl
   }
   const GpuModel* model = gpu_model(*key);
   if (model == nullptr) {
-    problems.add(f.node("model"), f.path("model"), fmt::format("is '{}'; expected one of: {}", *key, gpu_model_keys()));
+    problems.add(f.node("model"), f.path("model"),
+                 fmt::format("is '{}'; expected one of: {}", *key, gpu_model_keys()));
     return;
   }
   std::uint64_t count = f.whole("count", 1, kGpusMax).value_or(1);
@@ -232,7 +261,9 @@ void read_gpus(const YAML::Node& node, const std::string& where, Problems& probl
   if (auto bytes = bytes_field(f, "memory")) gpu.memory_total = *bytes;
   if (auto bytes = bytes_field(f, "reserved")) gpu.memory_reserved = *bytes;
   if (*gpu.memory_total <= *gpu.memory_reserved) {
-    problems.add(f.node("memory"), f.path("memory"), fmt::format("is not more than the {} MiB the driver reserves", *gpu.memory_reserved / kMiB));
+    problems.add(f.node("memory"), f.path("memory"),
+                 fmt::format("is not more than the {} MiB the driver reserves",
+                             *gpu.memory_reserved / kMiB));
     return;
   }
   read_state(f, gpu);
@@ -243,10 +274,13 @@ void read_gpus(const YAML::Node& node, const std::string& where, Problems& probl
   if (f.has("fault")) gpu.fault = read_fault(f.node("fault"), f.path("fault"), problems);
   if (auto uuid = f.text("uuid")) {
     gpu.uuid = *uuid;
-    if (count > 1) problems.add(f.node("uuid"), f.path("uuid"), "is given for several GPUs; expected count: 1");
-    if (uuid->rfind("GPU-", 0) != 0) problems.add(f.node("uuid"), f.path("uuid"), "is '" + *uuid + "'; expected GPU-...");
+    if (count > 1)
+      problems.add(f.node("uuid"), f.path("uuid"), "is given for several GPUs; expected count: 1");
+    if (uuid->rfind("GPU-", 0) != 0)
+      problems.add(f.node("uuid"), f.path("uuid"), "is '" + *uuid + "'; expected GPU-...");
   }
-  for (std::uint64_t i = 0; i < count && fleet.gpus.size() < kGpusMax; ++i) fleet.gpus.push_back(gpu);
+  for (std::uint64_t i = 0; i < count && fleet.gpus.size() < kGpusMax; ++i)
+    fleet.gpus.push_back(gpu);
 }
 
 // Identities of the fleet's GPUs: everything that depends on the place in the list.
@@ -268,7 +302,9 @@ void read_link(const YAML::Node& node, const std::string& where, Problems& probl
   for (const auto& item : f.list("between")) {
     auto n = item.IsScalar() ? parse_scaled(item.Scalar(), "", 1) : std::nullopt;
     if (!n || *n >= fleet.gpus.size()) {
-      problems.add(item, f.path("between"), fmt::format("names no GPU; expected indices from 0 to {}", fleet.gpus.size() - 1));
+      problems.add(
+          item, f.path("between"),
+          fmt::format("names no GPU; expected indices from 0 to {}", fleet.gpus.size() - 1));
       return;
     }
     members.push_back(static_cast<unsigned>(*n));
@@ -280,13 +316,16 @@ void read_link(const YAML::Node& node, const std::string& where, Problems& probl
   std::string kind = f.text("kind").value_or("");
   auto level = topology_of(kind);
   if (kind != "nvlink" && !level)
-    problems.add(node, f.path("kind"), "is '" + kind + "'; expected nvlink, pix, pxb, phb, node or sys");
+    problems.add(node, f.path("kind"),
+                 "is '" + kind + "'; expected nvlink, pix, pxb, phb, node or sys");
   auto count = static_cast<unsigned>(f.whole("count", 1, 18).value_or(4));
   for (unsigned a : members)
     for (unsigned b : members) {
       if (a == b) continue;
-      if (kind == "nvlink") fleet.gpus[a].nvlinks.push_back({b, count});
-      else if (level && a < b) fleet.topology[{a, b}] = *level;
+      if (kind == "nvlink")
+        fleet.gpus[a].nvlinks.push_back({b, count});
+      else if (level && a < b)
+        fleet.topology[{a, b}] = *level;
     }
 }
 
@@ -294,7 +333,9 @@ void check_links(const YAML::Node& node, Problems& problems, const Fleet& fleet)
   for (std::size_t i = 0; i < fleet.gpus.size(); ++i) {
     unsigned sum = 0;
     for (const auto& link : fleet.gpus[i].nvlinks) sum += link.count;
-    if (sum > 18) problems.add(node, "links", fmt::format("give GPU {} {} NVLinks; expected at most 18", i, sum));
+    if (sum > 18)
+      problems.add(node, "links",
+                   fmt::format("give GPU {} {} NVLinks; expected at most 18", i, sum));
   }
 }
 
@@ -312,18 +353,28 @@ void read_driver(Fields& top, Fleet& fleet) {
     fleet.driver_version = f.text("version").value_or(fleet.driver_version);
     if (auto cuda = f.text("cuda")) {
       auto version = cuda_version_of(*cuda);
-      if (version) fleet.cuda_version = *version;
-      else f.problems().add(f.node("cuda"), "driver.cuda", "is '" + *cuda + "'; expected a version such as 12.4");
+      if (version)
+        fleet.cuda_version = *version;
+      else
+        f.problems().add(f.node("cuda"), "driver.cuda",
+                         "is '" + *cuda + "'; expected a version such as 12.4");
     }
     if (f.has("state")) state_node = f.node("state");
     state = f.text("state").value_or("ok");
   }
-  if (state == "ok") fleet.driver = DriverState::ok;
-  else if (state == "absent") fleet.driver = DriverState::absent;
-  else if (state == "too-old") fleet.driver = DriverState::too_old;
-  else if (state == "version-mismatch") fleet.driver = DriverState::version_mismatch;
-  else top.problems().add(state_node, "driver", "is '" + state + "'; expected ok, absent, too-old or version-mismatch");
-  bool named = node.IsMap() && Fields(node, "driver", top.problems(), {"version", "cuda", "state"}).has("version");
+  if (state == "ok")
+    fleet.driver = DriverState::ok;
+  else if (state == "absent")
+    fleet.driver = DriverState::absent;
+  else if (state == "too-old")
+    fleet.driver = DriverState::too_old;
+  else if (state == "version-mismatch")
+    fleet.driver = DriverState::version_mismatch;
+  else
+    top.problems().add(state_node, "driver",
+                       "is '" + state + "'; expected ok, absent, too-old or version-mismatch");
+  bool named = node.IsMap() &&
+               Fields(node, "driver", top.problems(), {"version", "cuda", "state"}).has("version");
   if (fleet.driver == DriverState::too_old && !named) fleet.driver_version = "418.226.00";
 }
 
@@ -334,8 +385,10 @@ Result<Fleet> fleet_of_yaml(const std::string& text, const std::string& place) {
   try {
     root = YAML::Load(text);
   } catch (const YAML::Exception& e) {
-    return fail(ErrorKind::invalid, fmt::format("{}: line {}: {}; expected a fleet in YAML, or what nvidia-smi -q "
-                                                "(or -q -x) printed", place, e.mark.line + 1, e.msg));
+    return fail(ErrorKind::invalid,
+                fmt::format("{}: line {}: {}; expected a fleet in YAML, or what nvidia-smi -q "
+                            "(or -q -x) printed",
+                            place, e.mark.line + 1, e.msg));
   }
   Problems problems(place);
   Fleet fleet;

@@ -1,7 +1,6 @@
 #include "wire/autostart.h"
 
 #include <fcntl.h>
-#include <fmt/core.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -9,11 +8,13 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
+#include <vector>
 
-#include "fleet/read_fleet.h"
+#include "wire/selector.h"
 
 namespace takt::emulator {
 namespace {
@@ -29,7 +30,8 @@ std::string real_path(const std::string& path) {
 }
 
 // Between fork and exec of a process with threads: only calls that are safe in a signal handler.
-[[noreturn]] void become_daemon(const char* program, char* const* arguments, char* const* environment, int ready) {
+[[noreturn]] void become_daemon(const char* program, char* const* arguments,
+                                char* const* environment, int ready) {
   setsid();
   pid_t second = fork();
   if (second != 0) _exit(second < 0 ? 1 : 0);
@@ -37,8 +39,10 @@ std::string real_path(const std::string& path) {
   dup2(null, 0);
   dup2(null, 1);
   dup2(null, 2);
-  if (ready != kReadyFd) dup2(ready, kReadyFd);
-  else fcntl(ready, F_SETFD, 0);
+  if (ready != kReadyFd)
+    dup2(ready, kReadyFd);
+  else
+    fcntl(ready, F_SETFD, 0);
   for (int fd = kReadyFd + 1; fd < 65536; ++fd)
     if (close(fd) != 0 && fd > 1024) break;
   if (chdir("/") != 0) _exit(1);
@@ -65,12 +69,19 @@ std::string read_all(int fd) {
 
 Result<void> start(const FleetPlace& place, const std::string& program) {
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return fail(ErrorKind::io, std::string("no pipe: ") + std::strerror(errno));
+  if (pipe2(ends, O_CLOEXEC) != 0)
+    return fail(ErrorKind::io, std::string("no pipe: ") + std::strerror(errno));
   const char* idle = std::getenv(kIdleVariable);
   std::string fd_text = std::to_string(kReadyFd);
-  std::vector<std::string> words = {program, "--fleet", place.selector, "--socket-dir", place.folder,
-                                    "--idle-exit", idle == nullptr || *idle == '\0' ? "5" : idle,
-                                    "--ready-fd", fd_text};
+  std::vector<std::string> words = {program,
+                                    "--fleet",
+                                    place.selector,
+                                    "--socket-dir",
+                                    place.folder,
+                                    "--idle-exit",
+                                    idle == nullptr || *idle == '\0' ? "5" : idle,
+                                    "--ready-fd",
+                                    fd_text};
   std::vector<char*> arguments;
   for (auto& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -108,8 +119,9 @@ Result<FleetPlace> place_of(const std::string& text) {
   FleetSelector chosen = selector_of(text);
   std::string path = real_path(chosen.path);
   if (path.empty())
-    return fail(ErrorKind::not_found, fmt::format("{}={}: {}; expected the path of a fleet file", kFleetVariable,
-                                                  text, std::strerror(errno)));
+    return fail(ErrorKind::not_found, std::string(kFleetVariable) + "=" + text + ": " +
+                                          std::strerror(errno) +
+                                          "; expected the path of a fleet file");
   FleetPlace place;
   place.selector = chosen.state.empty() ? path : path + "#" + chosen.state;
   if (const char* folder = std::getenv(kFolderVariable); folder != nullptr && *folder != '\0') {
@@ -118,7 +130,10 @@ Result<FleetPlace> place_of(const std::string& text) {
   }
   std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a
   for (char c : place.selector) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  place.folder = fmt::format("/tmp/takt-emulator-{:016x}", hash);
+  char name[64];
+  std::snprintf(name, sizeof name, "/tmp/takt-emulator-%016llx",
+                static_cast<unsigned long long>(hash));
+  place.folder = name;
   return place;
 }
 
@@ -140,8 +155,10 @@ Result<FolderLock> FolderLock::take(const std::string& folder, Wait wait) {
       return fail(ErrorKind::unavailable, path + ": " + std::strerror(problem));
     }
     // The file may have been removed while we waited: then the lock is on nothing.
-    struct stat ours {}, there {};
-    if (fstat(fd, &ours) == 0 && stat(path.c_str(), &there) == 0 && ours.st_ino == there.st_ino) return FolderLock(fd);
+    struct stat ours {
+    }, there{};
+    if (fstat(fd, &ours) == 0 && stat(path.c_str(), &there) == 0 && ours.st_ino == there.st_ino)
+      return FolderLock(fd);
     close(fd);
   }
   return fail(ErrorKind::unavailable, path + ": the folder keeps vanishing; try again");

@@ -48,7 +48,8 @@ Result<Reply> Channel::call(const Request& request) {
     n = send(fd_, out.data(), out.size(), MSG_NOSIGNAL);
   } while (n < 0 && errno == EINTR);
   if (n != static_cast<ssize_t>(out.size()))
-    return fail(ErrorKind::unavailable, std::string("the emulator is gone: ") + std::strerror(errno));
+    return fail(ErrorKind::unavailable,
+                std::string("the emulator is gone: ") + std::strerror(errno));
   std::vector<char> in(kPacketMax);
   do {
     n = recv(fd_, in.data(), in.size(), 0);
