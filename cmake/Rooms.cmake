@@ -15,9 +15,10 @@ function(takt_room name)
   endif()
 endfunction()
 
-# takt_tests(NAME LINK targets...): one test program of the folder it is called in.
+# takt_tests(NAME LINK targets... [SOURCES helpers...] [DEPENDS targets...] [TIMEOUT seconds]): one
+# test program of the *_test.cpp files of the folder it is called in.
 function(takt_tests name)
-  cmake_parse_arguments(T "" "TIMEOUT" "LINK;DEPENDS" ${ARGN})
+  cmake_parse_arguments(T "" "TIMEOUT" "LINK;DEPENDS;SOURCES" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*_test.cpp)
   if(NOT sources)
     return()
@@ -25,7 +26,7 @@ function(takt_tests name)
   if(NOT T_TIMEOUT)
     set(T_TIMEOUT 120)
   endif()
-  add_executable(${name}_test ${sources})
+  add_executable(${name}_test ${sources} ${T_SOURCES})
   target_link_libraries(${name}_test PRIVATE takt_flags takt_test_support ${T_LINK} GTest::gtest_main GTest::gmock)
   target_compile_definitions(${name}_test PRIVATE TAKT_BUILD_DIR="${CMAKE_BINARY_DIR}" TAKT_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   if(T_DEPENDS)

@@ -1,6 +1,6 @@
 #pragma once
-// A takt of its own for one test: private folders, a private emulated fleet, a private server. What it
-// started is ended and removed with it.
+// A takt of its own for one test: private folders, a private emulated fleet, a private server. What
+// it started is ended and removed with it.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -21,9 +21,8 @@ struct Outcome {
 
 // Runs a program to its end (killed after `limit_seconds`) with the environment on top of ours.
 Outcome run_program(const std::vector<std::string>& argv,
-                    const std::map<std::string, std::string>& environment,
-                    int limit_seconds = 60, std::optional<unsigned> uid = std::nullopt,
-                    const std::string& folder = "");
+                    const std::map<std::string, std::string>& environment, int limit_seconds = 60,
+                    std::optional<unsigned> uid = std::nullopt, const std::string& folder = "");
 
 // True as soon as `holds` is; false after `limit_seconds`.
 bool eventually(const std::function<bool()>& holds, int limit_seconds = 30);

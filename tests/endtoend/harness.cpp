@@ -1,4 +1,3 @@
-// The harness itself, and the smallest whole journeys.
 #include "endtoend/harness.h"
 
 #include <fcntl.h>
@@ -71,7 +70,8 @@ void collect(const Started& started, Outcome& outcome, int limit_seconds) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         end - std::chrono::steady_clock::now());
     if (left.count() <= 0) break;
-    pollfd fds[2] = {{open[0] ? started.out : -1, POLLIN, 0}, {open[1] ? started.err : -1, POLLIN, 0}};
+    pollfd fds[2] = {{open[0] ? started.out : -1, POLLIN, 0},
+                     {open[1] ? started.err : -1, POLLIN, 0}};
     ::poll(fds, 2, static_cast<int>(left.count()));
     for (int i = 0; i < 2; ++i) {
       if (fds[i].revents == 0) continue;
@@ -156,9 +156,8 @@ Takt::~Takt() {
   if (folder_.empty()) return;
   if (serving()) {
     takt({"cancel", "--all"}, 20);
-    EXPECT_TRUE(eventually([&] { return json({"ps"})["jobs"].empty(); }, 30))
-        << "jobs are left:\n"
-        << takt({"ps"}).out;
+    EXPECT_TRUE(eventually([&] { return json({"ps"})["jobs"].empty(); }, 30)) << "jobs are left:\n"
+                                                                              << takt({"ps"}).out;
     stop_server();
   }
   if (::testing::Test::HasFailure()) std::cerr << "server log:\n" << server_log() << "\n";
@@ -167,9 +166,10 @@ Takt::~Takt() {
 }
 
 std::vector<std::string> Takt::serve_command(const std::vector<std::string>& more) const {
-  std::vector<std::string> command = {program("takt"), "serve", "--state-dir",
-                                      (folder_ / "state").string(), "--runtime-dir",
-                                      (folder_ / "run").string(), "--sample", "200ms"};
+  std::vector<std::string> command = {program("takt"), "serve",
+                                      "--state-dir",   (folder_ / "state").string(),
+                                      "--runtime-dir", (folder_ / "run").string(),
+                                      "--sample",      "200ms"};
   if (!all_users) command.push_back("--user");
   command.insert(command.end(), more.begin(), more.end());
   return command;
@@ -209,8 +209,8 @@ void Takt::kill_server() {
 void Takt::stop_server() {
   ::kill(static_cast<pid_t>(server_), SIGTERM);
   int status = 0;
-  const bool ended = eventually(
-      [&] { return ::waitpid(static_cast<pid_t>(server_), &status, WNOHANG) != 0; }, 20);
+  const bool ended =
+      eventually([&] { return ::waitpid(static_cast<pid_t>(server_), &status, WNOHANG) != 0; }, 20);
   EXPECT_TRUE(ended) << "the server did not stop";
   if (!ended) return kill_server();
   EXPECT_EQ(exit_code_of(status), 0) << server_log();
@@ -256,29 +256,11 @@ std::string Takt::write(const std::string& name, const std::string& text) const 
   return path.string();
 }
 
+std::string four_gpus() {
+  return "gpus:\n  - {model: a100-80, count: 2}\n  - {model: l40s, count: 2}\n"
+         "links:\n  - {between: [0, 1], kind: nvlink, count: 12}\n";
+}
+
 std::string Takt::server_log() const { return read_all(folder_ / "serve.log"); }
 
-namespace {
-
-TEST(EndToEnd, TheFirstJobOfAFreshMachineRunsWithinSeconds) {
-  Takt takt(four_gpus());
-  takt.serve();
-  const Outcome run = takt.takt({"run", "-g", "1", "--", "sh", "-c",
-                                 "echo out; echo err >&2; echo $CUDA_VISIBLE_DEVICES; exit 7"},
-                                5);
-  EXPECT_EQ(run.code, 7) << run.err;
-  EXPECT_EQ(run.out.substr(0, 8), "out\nGPU-") << run.out;
-  EXPECT_NE(run.err.find("err\n"), std::string::npos) << run.err;
-}
-
-TEST(EndToEnd, NothingIsLeftRunningWhenTheServerStops) {
-  Takt takt(four_gpus());
-  takt.serve();
-  const std::string id = takt.start({"--memory", "4GiB", "--", "sleep", "100"});
-  ASSERT_TRUE(eventually([&] { return takt.state_of(id) == "running"; }));
-  EXPECT_EQ(takt.takt({"cancel", id}).code, 0);
-  EXPECT_TRUE(eventually([&] { return takt.state_of(id) == "cancelled"; }));
-}
-
-}  // namespace
 }  // namespace takt::endtoend

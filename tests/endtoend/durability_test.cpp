@@ -1,0 +1,121 @@
+// Nothing acknowledged is lost, run twice or killed when the server dies.
+#include <signal.h>
+
+#include <fstream>
+#include <thread>
+
+#include "endtoend/harness.h"
+
+namespace takt::endtoend {
+namespace {
+
+int lines_of(const std::filesystem::path& path) {
+  std::ifstream in(path);
+  int n = 0;
+  for (std::string line; std::getline(in, line);) ++n;
+  return n;
+}
+
+std::map<std::string, int> states(const Takt& takt) {
+  std::map<std::string, int> count;
+  const auto document = takt.json({"ps", "--all"});
+  for (const auto& job : document["jobs"]) ++count[job["state"].get<std::string>()];
+  return count;
+}
+
+// 13 shares of 6 GiB on each 80 GiB card: 52 places for 150 tasks.
+constexpr const char* kFleet = "gpus:\n  - {model: a100-80, count: 4}\n";
+
+TEST(Durability, KillingTheServerWith50RunningAnd100QueuedLosesNothing) {
+  Takt takt(kFleet);
+  takt.serve();
+  const std::string marks = (takt.folder() / "marks").string();
+  std::filesystem::create_directory(marks);
+  const std::string file = takt.write(
+      "sweep.yaml", "name: sweep\nrun: echo $$ >> " + marks +
+                        "/$TAKT_JOB_ID; sleep 4; exit $((TAKT_JOB_ID % 5))\ntier: batch\n"
+                        "gpus: {memory: 6GiB}\narray: {n: 0-149}\n");
+  ASSERT_EQ(takt.takt({"submit", file}).code, 0);
+  ASSERT_TRUE(eventually([&] { return states(takt)["running"] >= 50; }, 40));
+  const auto before = states(takt);
+  EXPECT_GE(before.at("running"), 50);
+  EXPECT_GE(before.at("waiting"), 90);
+
+  takt.kill_server();
+  // Some end while nobody is there to see it.
+  std::this_thread::sleep_for(std::chrono::seconds(5));
+  takt.serve();
+  ASSERT_TRUE(eventually([&] { return states(takt)["done"] + states(takt)["failed"] == 150; }, 100))
+      << takt.takt({"ps"}).out;
+
+  const auto document = takt.json({"ps", "--all"});
+  ASSERT_EQ(document["jobs"].size(), 150u);
+  for (const auto& job : document["jobs"]) {
+    const int id = job["id"].get<int>();
+    EXPECT_EQ(lines_of(std::filesystem::path(marks) / std::to_string(id)), 1) << "job " << id;
+    EXPECT_EQ(job["exit_code"].get<int>(), id % 5) << job.dump();
+    EXPECT_EQ(job["attempts"].get<int>(), 1);
+    EXPECT_EQ(job["state"], id % 5 == 0 ? "done" : "failed");
+  }
+}
+
+TEST(Durability, KillingTheAgentKillsNoJob) {
+  Takt takt(kFleet);
+  takt.serve();
+  const std::string id = takt.start({"-g", "1", "--", "sh", "-c", "sleep 3; exit 42"});
+  ASSERT_TRUE(eventually([&] { return takt.state_of(id) == "running"; }));
+  // The agent is the server's only child.
+  const Outcome child = run_program(
+      {"/bin/sh", "-c", "cat /proc/" + std::to_string(takt.server_pid()) + "/task/*/children"}, {});
+  const long agent = std::stol(child.out);
+  ASSERT_GT(agent, 1);
+  ASSERT_EQ(::kill(static_cast<pid_t>(agent), SIGKILL), 0);
+  ASSERT_TRUE(eventually([&] { return takt.state_of(id) == "failed"; }));
+  EXPECT_EQ(takt.job(id)["exit_code"].get<int>(), 42);
+  EXPECT_EQ(takt.job(id)["attempts"].get<int>(), 1);
+}
+
+TEST(Durability, AStoppedServerLeavesJobsRunningAndFindsTheirExits) {
+  Takt takt(kFleet);
+  takt.serve();
+  const std::string id = takt.start({"--memory", "4GiB", "--", "sh", "-c", "sleep 2; exit 9"});
+  ASSERT_TRUE(eventually([&] { return takt.state_of(id) == "running"; }));
+  takt.stop_server();
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  takt.serve();
+  ASSERT_TRUE(eventually([&] { return takt.state_of(id) == "failed"; }));
+  EXPECT_EQ(takt.job(id)["exit_code"].get<int>(), 9);
+}
+
+TEST(Durability, AFullDiskRefusesWithASentenceAndRecovers) {
+  if (::geteuid() != 0) GTEST_SKIP() << "a small file system of its own needs root";
+  // Its own mount namespace: nothing of the host changes, and it is gone with the process.
+  Takt takt(kFleet);
+  const std::string script = takt.write("full.sh", R"(set -e
+mkdir -p "$D/state"
+mount -t tmpfs -o size=1m tmpfs "$D/state"
+takt serve --user --state-dir "$D/state" --runtime-dir "$D/run" > "$D/serve.log" 2>&1 &
+server=$!
+trap 'takt cancel --all >/dev/null 2>&1 || true; sleep 1; kill $server; wait $server || true' EXIT
+for i in $(seq 100); do takt ps >/dev/null 2>&1 && break; sleep 0.1; done
+takt run -d -- true
+dd if=/dev/zero of="$D/state/filler" bs=4k count=1000 2>/dev/null || true
+for i in $(seq 40); do takt run -d -- true >"$D/out" 2>"$D/err" || { echo refused; break; }; done
+cat "$D/err"
+before=$(takt ps --all --json | tr ',' '\n' | grep -c '"submitted"')
+rm "$D/state/filler"
+for i in $(seq 50); do takt run -d -- true >"$D/out" 2>"$D/err" && { echo accepted again; break; }; sleep 0.2; done
+after=$(takt ps --all --json | tr ',' '\n' | grep -c '"submitted"')
+echo "grown by $((after - before))") ");
+                             auto environment = takt.environment();
+  environment["D"] = takt.folder().string();
+  const Outcome outcome = run_program(
+      {"/usr/bin/unshare", "-m", "--propagation", "private", "/bin/bash", script}, environment, 90);
+  EXPECT_NE(outcome.out.find("refused"), std::string::npos) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find("nothing can be acknowledged"), std::string::npos) << outcome.out;
+  EXPECT_NE(outcome.out.find("accepted again"), std::string::npos) << outcome.out << outcome.err;
+  EXPECT_NE(outcome.out.find("grown by 1\n"), std::string::npos) << outcome.out;
+}
+
+}  // namespace
+}  // namespace takt::endtoend

@@ -1,0 +1,28 @@
+// The smallest whole journeys of a newcomer.
+#include "endtoend/harness.h"
+
+namespace takt::endtoend {
+namespace {
+
+TEST(EndToEnd, TheFirstJobOfAFreshMachineRunsWithinSeconds) {
+  Takt takt(four_gpus());
+  takt.serve();
+  const Outcome run = takt.takt({"run", "-g", "1", "--", "sh", "-c",
+                                 "echo out; echo err >&2; echo $CUDA_VISIBLE_DEVICES; exit 7"},
+                                5);
+  EXPECT_EQ(run.code, 7) << run.err;
+  EXPECT_EQ(run.out.substr(0, 8), "out\nGPU-") << run.out;
+  EXPECT_NE(run.err.find("err\n"), std::string::npos) << run.err;
+}
+
+TEST(EndToEnd, NothingIsLeftRunningWhenTheServerStops) {
+  Takt takt(four_gpus());
+  takt.serve();
+  const std::string id = takt.start({"--memory", "4GiB", "--", "sleep", "100"});
+  ASSERT_TRUE(eventually([&] { return takt.state_of(id) == "running"; }));
+  EXPECT_EQ(takt.takt({"cancel", id}).code, 0);
+  EXPECT_TRUE(eventually([&] { return takt.state_of(id) == "cancelled"; }));
+}
+
+}  // namespace
+}  // namespace takt::endtoend
