@@ -58,6 +58,7 @@ struct Choice {
 
 void add_serve(CLI::App& app, Choice& c) {
   CLI::App* serve = app.add_subcommand("serve", "start the server: controller, engine, API");
+  serve->option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   serve->add_flag("--user", c.serve.user, "a server of your own, without root");
   serve->add_option("--state,--state-dir", c.serve.state_dir, "folder for the journal and logs");
   serve->add_option("--runtime-dir", c.serve.runtime_dir, "folder for the socket and shim records");
