@@ -212,6 +212,14 @@ class Api {
     return json(codec::cancel_reply_json(head(), accepted->jobs));
   }
 
+  Response cancel_all(const Request& request) const {
+    auto identity = context_.directory.look_up(request.peer.uid, request.peer.gid);
+    if (!identity) return http::error_response(identity.error());
+    auto accepted = context_.controller.cancel(control::CancelAll{std::move(*identity)});
+    if (!accepted) return http::error_response(accepted.error());
+    return json(codec::cancel_reply_json(head(), accepted->jobs));
+  }
+
   Response logs(const Request& request, const Captures& captures) const {
     auto id = job_id(captures);
     if (!id) return http::error_response(id.error());
@@ -313,6 +321,8 @@ http::Router make_router(ApiContext& context) {
   router.add("GET", "/v1/jobs", [api](const Request& r, const Captures&) { return api->list(r); });
   router.add("POST", "/v1/jobs",
              [api](const Request& r, const Captures&) { return api->submit(r); });
+  router.add("POST", "/v1/jobs/cancel",
+             [api](const Request& r, const Captures&) { return api->cancel_all(r); });
   router.add("GET", "/v1/jobs/{id}",
              [api](const Request& r, const Captures& c) { return api->show(r, c); });
   router.add("POST", "/v1/jobs/{id}/cancel",

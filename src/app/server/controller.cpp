@@ -79,7 +79,7 @@ void Controller::stop() {
   }
 }
 
-Result<control::Accepted> Controller::call(std::variant<control::Submit, control::Cancel> what) {
+Result<control::Accepted> Controller::call(What what) {
   auto command = std::make_unique<Command>();
   command->what = std::move(what);
   auto reply = command->reply.get_future();
@@ -97,6 +97,10 @@ Result<control::Accepted> Controller::submit(control::Submit command) {
 }
 
 Result<control::Accepted> Controller::cancel(control::Cancel command) {
+  return call(std::move(command));
+}
+
+Result<control::Accepted> Controller::cancel(control::CancelAll command) {
   return call(std::move(command));
 }
 
@@ -167,6 +171,8 @@ void Controller::handle_command(std::unique_ptr<Command> command, Batch& batch) 
   Result<control::Accepted> result = [&] {
     if (const auto* submit = std::get_if<control::Submit>(&command->what))
       return handle(state_, cluster_, options_.policy, *submit, now);
+    if (const auto* all = std::get_if<control::CancelAll>(&command->what))
+      return handle(state_, options_.policy, *all, now);
     return handle(state_, options_.policy, std::get<control::Cancel>(command->what), now);
   }();
   if (result) apply(result->facts, batch);

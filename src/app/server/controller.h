@@ -62,6 +62,7 @@ class Controller {
   // Commands wait until they are on disk, or refused. From any thread.
   Result<control::Accepted> submit(control::Submit command);
   Result<control::Accepted> cancel(control::Cancel command);
+  Result<control::Accepted> cancel(control::CancelAll command);
   Result<Trial> try_out(const control::Submit& command);
   void report(control::NodeReport report);
 
@@ -75,8 +76,9 @@ class Controller {
   const Policy& policy() const { return options_.policy; }
 
  private:
+  using What = std::variant<control::Submit, control::Cancel, control::CancelAll>;
   struct Command {
-    std::variant<control::Submit, control::Cancel> what;
+    What what;
     std::promise<Result<control::Accepted>> reply;
   };
   using Input = std::variant<std::unique_ptr<Command>, control::NodeReport>;
@@ -88,7 +90,7 @@ class Controller {
     std::shared_ptr<const schedule::Plan> plan;  // set when a pass was made
   };
 
-  Result<control::Accepted> call(std::variant<control::Submit, control::Cancel> what);
+  Result<control::Accepted> call(What what);
   void post(Input input);
   void run();
   std::vector<Input> next_inputs();

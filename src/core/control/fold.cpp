@@ -50,10 +50,33 @@ struct Folder {
     }
   }
 
+  // The spec is by far the largest part of a job (its environment), and equal in all tasks of an
+  // array: 10,000 tasks hold it once.
+  std::shared_ptr<const JobSpec> share_spec(const JobAccepted& f) {
+    if (f.group)
+      if (const Job* first = job(*f.group); first != nullptr && first->spec() == f.spec)
+        return first->shared_spec;
+    return std::make_shared<const JobSpec>(f.spec);
+  }
+  static std::shared_ptr<const JobAccepted> without_spec(const JobAccepted& f) {
+    auto accepted = std::make_shared<JobAccepted>();
+    accepted->job = f.job;
+    accepted->submitter = f.submitter;
+    accepted->at = f.at;
+    accepted->policy_revision = f.policy_revision;
+    accepted->group = f.group;
+    accepted->group_index = f.group_index;
+    accepted->group_size = f.group_size;
+    accepted->parameters = f.parameters;
+    accepted->seed = f.seed;
+    return accepted;
+  }
+
   void operator()(const JobAccepted& f) {
     Job j;
     j.id = f.job;
-    j.accepted = std::make_shared<const JobAccepted>(f);
+    j.accepted = without_spec(f);
+    j.shared_spec = share_spec(f);
     state.jobs[f.job] = std::move(j);
     state.waiting.insert(f.job);
     state.next_job = std::max(state.next_job, f.job.value + 1);
@@ -163,7 +186,9 @@ void attempt_facts(const Job& job, std::vector<Fact>& facts) {
 std::vector<Fact> facts_of(const State& state) {
   std::vector<Fact> facts;
   for (const auto& [id, job] : state.jobs) {
-    facts.push_back(*job.accepted);
+    JobAccepted accepted = *job.accepted;
+    accepted.spec = job.spec();
+    facts.push_back(std::move(accepted));
     if (job.cancel_requested) facts.push_back(CancelRequested{id, job.cancelled_by, {}});
     if (!job.attempt) continue;
     attempt_facts(job, facts);

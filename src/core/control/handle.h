@@ -22,6 +22,10 @@ struct Cancel {
   Identity by;
   bool admin = false;
 };
+// All unfinished jobs of the caller.
+struct CancelAll {
+  Identity by;
+};
 
 // What a command comes to. On refusal `facts` is empty and nothing was changed.
 struct Accepted {
@@ -33,6 +37,8 @@ struct Accepted {
 Result<Accepted> handle(const State& state, const Cluster& cluster, const Policy& policy,
                         const Submit& command, Instant now);
 Result<Accepted> handle(const State& state, const Policy& policy, const Cancel& command,
+                        Instant now);
+Result<Accepted> handle(const State& state, const Policy& policy, const CancelAll& command,
                         Instant now);
 
 // Compares what a node reports with what should be: starts, exits, losses, releases, and processes

@@ -18,8 +18,8 @@ schedule::Snapshot snapshot(const State& state, const Cluster& cluster, const Po
     const Job& job = state.jobs.at(id);
     // Its last attempt still holds devices: they are to be proven free before it starts again.
     if (job.holding()) continue;
-    s.waiting.push_back({id, std::shared_ptr<const JobSpec>(job.accepted, &job.accepted->spec),
-                         job.submitter().user, job.accepted->at, job.not_before});
+    s.waiting.push_back(
+        {id, job.shared_spec, job.submitter().user, job.accepted->at, job.not_before});
   }
   for (const JobId id : state.holding) {
     const Job& job = state.jobs.at(id);

@@ -32,7 +32,9 @@ struct Attempt {
 
 struct Job {
   JobId id;
-  std::shared_ptr<const JobAccepted> accepted;  // never changes
+  // Neither ever changes. The tasks of one submission share one spec; `accepted` has an empty one.
+  std::shared_ptr<const JobAccepted> accepted;
+  std::shared_ptr<const JobSpec> shared_spec;
   std::uint32_t attempts = 0;
   std::optional<Attempt> attempt;  // the last one
   bool cancel_requested = false;
@@ -40,7 +42,7 @@ struct Job {
   std::optional<Finished> finished;
   Instant not_before;
 
-  const JobSpec& spec() const { return accepted->spec; }
+  const JobSpec& spec() const { return *shared_spec; }
   const Identity& submitter() const { return accepted->submitter; }
   bool waiting() const { return !finished && (!attempt || attempt->exit.has_value()); }
   // Its last attempt still holds devices.

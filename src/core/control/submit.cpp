@@ -54,6 +54,17 @@ Result<void> check_capacity(const JobSpec& spec, const Submit& command, const Cl
   return {};
 }
 
+void cancel(const Job& job, const std::string& by, const Policy& policy, Instant now,
+            Accepted& accepted) {
+  accepted.jobs.push_back(job.id);
+  if (!job.cancel_requested) accepted.facts.push_back(CancelRequested{job.id, by, now});
+  if (job.waiting())
+    accepted.facts.push_back(JobCancelled{job.id, now});
+  else if (!job.attempt->stop)
+    accepted.facts.push_back(StopRequested{job.attempt->id, StopReason::cancelled,
+                                           "cancelled by " + by, policy.stop_grace, now});
+}
+
 void resolve(JobSpec& spec, const Submit& command) {
   if (!spec.tier) spec.tier = command.default_tier;
   if (spec.name.empty()) spec.name = default_name(spec.argv, spec.command_text);
@@ -130,15 +141,20 @@ Result<Accepted> handle(const State& state, const Policy& policy, const Cancel& 
     return fail(ErrorKind::conflict, fmt::format("job {} has already ended ({})", to_string(job.id),
                                                  to_string(job.state())));
   Accepted accepted;
-  accepted.jobs.push_back(job.id);
-  if (!job.cancel_requested)
-    accepted.facts.push_back(CancelRequested{job.id, command.by.user, now});
-  if (job.waiting())
-    accepted.facts.push_back(JobCancelled{job.id, now});
-  else if (!job.attempt->stop)
-    accepted.facts.push_back(StopRequested{job.attempt->id, StopReason::cancelled,
-                                           "cancelled by " + command.by.user, policy.stop_grace,
-                                           now});
+  cancel(job, command.by.user, policy, now, accepted);
+  return accepted;
+}
+
+Result<Accepted> handle(const State& state, const Policy& policy, const CancelAll& command,
+                        Instant now) {
+  Accepted accepted;
+  std::set<JobId> unfinished = state.waiting;
+  unfinished.insert(state.holding.begin(), state.holding.end());
+  for (const JobId id : unfinished) {
+    const Job& job = state.jobs.at(id);
+    if (job.submitter().uid == command.by.uid && !job.finished)
+      cancel(job, command.by.user, policy, now, accepted);
+  }
   return accepted;
 }
 

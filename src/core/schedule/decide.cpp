@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include "core/schedule/queue.h"
 #include "core/schedule/reservation.h"
@@ -45,6 +46,13 @@ class Pass {
   }
 
  private:
+  // Tasks of an array share one spec, so that most shapes are worked out once a pass.
+  const std::string& shape_of_spec(const WaitingJob& job) {
+    auto [it, added] = shapes_.try_emplace(job.spec.get());
+    if (added) it->second = shape_of(job);
+    return it->second;
+  }
+
   Request request_of(const WaitingJob& job) const {
     Request request;
     request.spec = job.spec.get();
@@ -56,7 +64,7 @@ class Pass {
   }
 
   void look_at(const WaitingJob& job) {
-    const std::string shape = shape_of(job);
+    const std::string& shape = shape_of_spec(job);
     if (const auto it = blocked_.find(shape); it != blocked_.end()) {
       plan_.waiting[job.id] = it->second;
       return;
@@ -151,6 +159,7 @@ class Pass {
   Ledger ledger_;
   Ledger bare_;  // the same without reservations
   Plan plan_;
+  std::unordered_map<const JobSpec*, std::string> shapes_;  // looked up, never walked
   std::map<std::string, std::shared_ptr<const Explanation>> blocked_;
   std::map<std::string, Reservation> reservations_;
 };

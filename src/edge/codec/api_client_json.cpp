@@ -166,6 +166,14 @@ Result<SubmitReceipt> read_submit_reply(std::string_view document) {
   });
 }
 
+Result<std::vector<JobId>> read_cancel_reply(std::string_view document) {
+  return read_document(document, [](Answer& answer) {
+    std::vector<JobId> ids;
+    answer.ids("cancelled", ids);
+    return ids;
+  });
+}
+
 Result<JobBrief> read_job(std::string_view document) {
   return read_document(document, [](Answer& answer) {
     JobBrief job = brief_of(answer);

@@ -100,6 +100,7 @@ struct SubmitReceipt {
   std::vector<std::string> warnings;
 };
 Result<SubmitReceipt> read_submit_reply(std::string_view document);
+Result<std::vector<JobId>> read_cancel_reply(std::string_view document);
 
 // What `takt run` and `takt logs -f` need of a job.
 struct JobBrief {
