@@ -8,6 +8,7 @@
 #include "core/model/job_spec_rules.h"
 #include "core/model/quantity_text.h"
 #include "core/model/secret_names.h"
+#include "edge/codec/utf8.h"
 
 namespace takt::codec {
 namespace {
@@ -128,6 +129,7 @@ class JobReader {
 
   void gpus(const YamlValue& value, const std::string& path) {
     GpuRequest& g = spec_.gpus;
+    g = {};  // replaces whatever a script's #SBATCH lines asked for
     if (value.kind == YamlValue::Kind::map) {
       f_.map(
           value, path,
@@ -147,7 +149,7 @@ class JobReader {
       g.from_profile = true;
       return;
     }
-    if (parse_size(text))
+    if (parse_size(text).has_value())
       return f_.faults.add(value.line, path,
                            describe(value) +
                                " is a size, not a number of GPUs; for a device with "
@@ -285,8 +287,9 @@ class JobReader {
       return f_.faults.add(
           value.line, path,
           describe(value) + " is not a mapping of parameters; expected e.g. {seed: 0-4}");
+    spec_.array.clear();  // of a script's #SBATCH lines
     for (const YamlEntry& entry : value.entries) {
-      const std::string at = path + "." + entry.key;
+      const std::string at = path + "." + printable(entry.key);
       f_.lines[at] = entry.line;
       std::vector<std::string>& values = spec_.array[entry.key];
       const std::vector<YamlValue> one = {entry.value};

@@ -1,0 +1,113 @@
+#pragma once
+// The facts of the journal, described for exact_json.h. Internal.
+#include "core/control/fact.h"
+#include "edge/codec/exact_nouns.h"
+
+namespace takt::codec::exact {
+
+using Outcome = control::Finished::Outcome;
+
+inline constexpr Word<control::StopReason> stop_words[] = {
+    {control::StopReason::cancelled, "cancelled"},
+    {control::StopReason::kill_after, "kill-after"},
+    {control::StopReason::memory_watchdog, "memory-watchdog"}};
+inline constexpr auto& words(Tag<control::StopReason>) { return stop_words; }
+
+inline constexpr Word<Outcome> outcome_words[] = {
+    {Outcome::done, "done"}, {Outcome::failed, "failed"}, {Outcome::cancelled, "cancelled"}};
+inline constexpr auto& words(Tag<Outcome>) { return outcome_words; }
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::JobAccepted>) {
+  v("job", x.job);
+  v("spec", x.spec);
+  v("submitter", x.submitter);
+  v("at", x.at);
+  v("policy_revision", x.policy_revision);
+  v("group", x.group);
+  v("group_index", x.group_index);
+  v("group_size", x.group_size);
+  v("parameters", x.parameters);
+  v("seed", x.seed);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::CancelRequested>) {
+  v("job", x.job);
+  v("by", x.by);
+  v("at", x.at);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::JobCancelled>) {
+  v("job", x.job);
+  v("at", x.at);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::Granted>) {
+  v("attempt", x.attempt);
+  v("generation", x.generation);
+  v("grant", x.grant);
+  v("at", x.at);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::StopRequested>) {
+  v("attempt", x.attempt);
+  v("reason", x.reason);
+  v("detail", x.detail);
+  v("grace", x.grace);
+  v("at", x.at);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::Started>) {
+  v("attempt", x.attempt);
+  v("pid", x.pid);
+  v("at", x.at);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::Exited>) {
+  v("attempt", x.attempt);
+  v("exit", x.exit);
+  v("at", x.at);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::Released>) {
+  v("attempt", x.attempt);
+  v("at", x.at);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::Requeued>) {
+  v("job", x.job);
+  v("cause", x.cause);
+  v("at", x.at);
+  v("not_before", x.not_before);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::Finished>) {
+  v("job", x.job);
+  v("outcome", x.outcome);
+  v("reason", x.reason);
+  v("at", x.at);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::UsageCarried>) {
+  v("user", x.user);
+  v("usage", x.usage);
+  v("at", x.at);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::CountersCarried>) {
+  v("next_job", x.next_job);
+  v("next_generation", x.next_generation);
+}
+
+}  // namespace takt::codec::exact
