@@ -97,6 +97,7 @@ class Answer {
                                            BlockerKind::no_such_type,
                                            BlockerKind::larger_than_cluster,
                                            BlockerKind::gpus_busy,
+                                           BlockerKind::cpus_short,
                                            BlockerKind::memory_short,
                                            BlockerKind::foreign_process,
                                            BlockerKind::device_unhealthy,
