@@ -18,6 +18,7 @@ struct Account {
   std::string user;
   std::uint32_t gid = 0;
   std::string home;
+  bool operator==(const Account&) const = default;
 };
 
 // Where accounts come from. nullopt: there is none. An Error: it could not be asked (unavailable).

@@ -42,7 +42,8 @@ class JournalPort {
   virtual Result<void> append(const std::vector<Record>& batch) = 0;
 
   // Calls `each` for all records after the sequence, in order; its error ends the replay and is
-  // returned. A record that is damaged or missing (pruned) is an Error, never skipped.
+  // returned. A record that is damaged or missing (pruned) is an Error, never skipped. `each` must
+  // not call the journal.
   virtual Result<void> replay(std::uint64_t after_sequence,
                               const std::function<Result<void>(const Record&)>& each) = 0;
 
