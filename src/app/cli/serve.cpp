@@ -59,7 +59,11 @@ int agent(const AgentFlags& flags) {
   options.launcher.logs_dir = flags.logs_dir;
   options.probe.nvml_path = nvml_library();
   if (sample) options.sample_interval = *sample;
-  return agent::run_agent(std::move(options));
+  const int code = agent::run_agent(std::move(options));
+  // Without the exit handlers: a call into a sick driver may still hang in a thread of its own, and
+  // would race with them.
+  std::fflush(nullptr);
+  ::_exit(code);
 }
 
 }  // namespace takt::cli
