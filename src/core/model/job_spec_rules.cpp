@@ -1,5 +1,7 @@
 #include "core/model/job_spec_rules.h"
 
+#include <fmt/core.h>
+
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -103,7 +105,9 @@ class Problems {
     if (g.count && (*g.count < 0 || *g.count > kGpusMax))
       add("gpus.count", quoted(std::to_string(*g.count)) +
                             " is not a number of GPUs; expected 0 to " + std::to_string(kGpusMax));
-    if (g.memory && g.memory->value <= 0) add("gpus.memory", "expected more than 0 bytes");
+    if (g.memory && g.memory->value <= 0)
+      add("gpus.memory",
+          quoted(format_size(*g.memory)) + " is not a size to ask for; expected more than 0 bytes");
     if (g.compute_percent && (*g.compute_percent < 1 || *g.compute_percent > 100))
       add("gpus.compute",
           quoted(std::to_string(*g.compute_percent) + "%") + " is not between 1% and 100%");
@@ -111,7 +115,7 @@ class Problems {
       add("gpus.compute",
           "contradicts gpus.count: a count asks for whole GPUs, compute for a part of one; keep "
           "one of them");
-    if (g.compute_percent && !g.memory)
+    if (g.compute_percent && !g.memory && !g.count)
       add("gpus.compute", "needs gpus.memory beside it: a share of a GPU is made by its memory");
     if (g.distributed && g.count)
       add("gpus.distributed",
@@ -170,13 +174,15 @@ class Problems {
     if (spec_.cpus < 0 || spec_.cpus > kCpusMax)
       add("cpus", quoted(std::to_string(spec_.cpus)) + " is not a number of CPUs; expected 1 to " +
                       std::to_string(kCpusMax));
-    if (spec_.memory && spec_.memory->value <= 0) add("memory", "expected more than 0 bytes");
+    if (spec_.memory && spec_.memory->value <= 0)
+      add("memory", quoted(format_size(*spec_.memory)) +
+                        " is not a size to ask for; expected more than 0 bytes");
   }
 
   void span(const char* field, const std::optional<Duration>& value) {
     if (!value) return;
     if (value->us <= 0)
-      add(field, "expected a time span of more than 0");
+      add(field, quoted(format_duration(*value)) + " is not a time to give; expected more than 0");
     else if (*value > kSpanMax)
       add(field, quoted(format_duration(*value)) + " is longer than 10 years");
   }
@@ -234,9 +240,10 @@ class Problems {
     }
     if (spec_.min_speed &&
         !(std::isfinite(*spec_.min_speed) && *spec_.min_speed > 0 && *spec_.min_speed <= 100))
-      add("min_speed",
-          "expected a number above 0, at most 100: the speed as a multiple of the reference "
-          "type's");
+      add("min_speed", quoted(fmt::format("{}", *spec_.min_speed)) +
+                           " is out of range; expected a number above 0, at most 100: the speed as "
+                           "a multiple of the reference "
+                           "type's");
   }
 
   void checkpoint_and_retry() {

@@ -13,7 +13,7 @@
 namespace takt::codec {
 namespace {
 
-constexpr std::int64_t kIntMax = std::numeric_limits<int>::max();
+constexpr std::int64_t kCountMax = 65'536;
 
 class JobReader {
  public:
@@ -71,7 +71,7 @@ class JobReader {
   void number(const YamlValue& value, const std::string& path, std::int64_t min, const char* what,
               int& to) {
     std::int64_t n = 0;
-    if (f_.whole(value, path, min, kIntMax, what, n)) to = static_cast<int>(n);
+    if (f_.whole(value, path, min, kCountMax, what, n)) to = static_cast<int>(n);
   }
 
   template <class T>
@@ -143,18 +143,20 @@ class JobReader {
         f_.faults.add(value.line, path, "is empty; expected count, or memory, or both");
       return;
     }
-    std::string text;
-    if (!f_.text(value, path, text)) return;
-    if (text == "auto") {
+    if (value.kind == YamlValue::Kind::scalar && value.text == "auto") {
       g.from_profile = true;
       return;
     }
-    if (parse_size(text).has_value())
+    if (value.kind == YamlValue::Kind::scalar && parse_size(value.text).has_value())
       return f_.faults.add(value.line, path,
                            describe(value) +
                                " is a size, not a number of GPUs; for a device with "
                                "that much memory write gpus: {memory: " +
-                               text + "}");
+                               value.text + "}");
+    if (value.kind == YamlValue::Kind::list)
+      return f_.faults.add(value.line, path,
+                           "a list is not a request for GPUs; expected a number, auto, or a "
+                           "mapping such as {memory: 12GiB}");
     gpu_count(value, path);
   }
 

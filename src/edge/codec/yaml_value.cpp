@@ -15,6 +15,10 @@
 namespace takt::codec {
 namespace {
 
+// Put behind the text as a comment. yaml-cpp 0.7 takes a quoted text that never ends as ended by
+// the end of the file; then this is found in it.
+constexpr std::string_view kEnd = "# end of the file, says takt \x7F";
+
 // Leaves the parser at the first thing that makes the rest meaningless. Does not leave this file.
 struct GiveUp {
   int line;
@@ -51,6 +55,8 @@ class Builder : public YAML::EventHandler {
       level.has_key = true;
       return;
     }
+    if (value.find(kEnd) != std::string::npos)
+      throw GiveUp{line_of(mark), "a quotation mark opens here and is never closed"};
     YamlValue& v = place(mark);
     v.kind = YamlValue::Kind::scalar;
     v.quoted = tag == "!";
@@ -235,7 +241,7 @@ bool parse_yaml(std::string_view text, std::size_t bytes_max, YamlValue& root, Y
   if (!cleaned(text, bytes_max, clean, faults)) return false;
   Builder builder(root, faults);
   try {
-    std::istringstream stream(clean);
+    std::istringstream stream(clean + "\n" + std::string(kEnd) + "\n");
     YAML::Parser parser(stream);
     while (parser.HandleNextDocument(builder)) {
     }
@@ -243,7 +249,10 @@ bool parse_yaml(std::string_view text, std::size_t bytes_max, YamlValue& root, Y
     faults.add(stop.line, "", stop.sentence);
     return false;
   } catch (const YAML::Exception& error) {
-    faults.add(line_of(error.mark), "", "not YAML: " + error.msg);
+    // What is missing at the end is found behind it.
+    const auto lines = static_cast<int>(std::count(clean.begin(), clean.end(), '\n')) +
+                       (clean.empty() || clean.back() == '\n' ? 0 : 1);
+    faults.add(std::min(line_of(error.mark), std::max(lines, 1)), "", "not YAML: " + error.msg);
     return false;
   } catch (const std::exception& error) {
     faults.add(1, "", std::string("not YAML: ") + error.what());
