@@ -19,6 +19,10 @@
 #include "core/base/result.h"
 #include "core/control/engine_contract.h"
 
+namespace takt::shim {
+class ProcessTable;
+}
+
 namespace takt::launch {
 
 class CgroupTree;
@@ -79,13 +83,14 @@ class Launcher {
   Result<void> run_shim(const control::LaunchOrder& order, const std::string& folder);
   control::AttemptSeen see(AttemptId attempt, const Adopted& record);
   control::AttemptSeen see_without_shim(AttemptId attempt, const Adopted& record);
-  std::vector<std::int64_t> processes(const Adopted& record) const;
-  void end_leftovers(AttemptId attempt, const Adopted& record,
-                     const std::vector<std::int64_t>& pids) const;
+  // `table`: null reads /proc anew where it is needed.
+  std::vector<std::int64_t> processes(const Adopted& record, const shim::ProcessTable* table) const;
+  void end_leftovers(const Adopted& record, const std::vector<std::int64_t>& pids) const;
 
   const LauncherOptions options_;
   const std::unique_ptr<CgroupTree> cgroups_;
   const std::unique_ptr<RecordWatch> watch_;
+  const std::string boot_id_;
   std::mutex mutex_;              // guards starting_
   std::set<AttemptId> starting_;  // start() is at work on them in this process
 };

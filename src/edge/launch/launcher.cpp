@@ -1,0 +1,502 @@
+#include "edge/launch/launcher.h"
+
+#include <fmt/core.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "edge/launch/cgroup_tree.h"
+#include "edge/launch/record_folder.h"
+#include "edge/launch/record_watch.h"
+#include "edge/launch/shim/processes.h"
+#include "edge/launch/shim_process.h"
+
+namespace takt::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr Duration answer_deadline = seconds(10);
+// A shim that has written its exit record needs a moment for its cgroups.
+constexpr Duration lock_wait_max = seconds(1);
+// Records on their way out; not an attempt's name, so nobody else looks at them.
+constexpr char gone_suffix[] = ".gone";
+
+std::int64_t clock_us(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return std::int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000;
+}
+
+Instant wall_now() {
+  return {clock_us(CLOCK_REALTIME)};
+}
+std::int64_t boottime_us() {
+  return clock_us(CLOCK_BOOTTIME);
+}
+
+bool is_folder(const std::string& path) {
+  struct stat status {};
+  return lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+ExitRecord outcome(std::uint64_t generation, ExitCause cause, std::string message) {
+  ExitRecord record;
+  record.generation = generation;
+  record.status.cause = cause;
+  record.status.message = std::move(message);
+  record.ended = wall_now();
+  record.processes_gone = true;
+  return record;
+}
+
+Error about(const std::string& place, ErrorKind kind, const std::string& rest) {
+  return Error{kind, fmt::format("{}: {}", place, rest)};
+}
+
+std::optional<Error> refuse_records_dir(const std::string& dir) {
+  if (dir.empty() || dir[0] != '/') {
+    return about("records folder '" + dir + "'", ErrorKind::invalid, "give an absolute path");
+  }
+  std::error_code error;
+  fs::create_directories(fs::path(dir).parent_path(), error);
+  if (mkdir(dir.c_str(), 0700) != 0 && errno != EEXIST) {
+    return about("records folder " + dir, ErrorKind::io,
+                 fmt::format("cannot be made ({}): choose another", std::strerror(errno)));
+  }
+  struct stat status {};
+  if (stat(dir.c_str(), &status) != 0 || !S_ISDIR(status.st_mode)) {
+    return about("records folder " + dir, ErrorKind::io, "not a folder: choose another");
+  }
+  // Who can write here can have the agent run anything as anybody.
+  if (status.st_uid != geteuid() || (status.st_mode & 022) != 0) {
+    return about(
+        "records folder " + dir, ErrorKind::forbidden,
+        fmt::format("must belong to uid {} and be writable for it alone: chown and chmod it",
+                    geteuid()));
+  }
+  // A read-only file system denies root too; access() knows.
+  if (access(dir.c_str(), W_OK | X_OK) != 0) {
+    return about("records folder " + dir, ErrorKind::io,
+                 fmt::format("cannot be written ({}): mount it writable or choose another",
+                             std::strerror(errno)));
+  }
+  return std::nullopt;
+}
+
+void finish_removals(const std::string& records_dir) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(records_dir, error)) {
+    if (entry.path().filename().string().ends_with(gone_suffix))
+      fs::remove_all(entry.path(), error);
+  }
+}
+
+void remove_spec_cgroups(const std::string& place) {
+  const SpecSummary summary = read_spec_summary(place);
+  for (const std::string& cgroup : summary.cgroups) (void)remove_cgroup(cgroup);
+}
+
+// Why an order cannot be carried out here, or nothing.
+std::optional<std::string> refuse_order(const control::LaunchOrder& order) {
+  const auto absolute = [](const std::string& path) { return !path.empty() && path[0] == '/'; };
+  if (order.argv.empty() || order.argv[0].empty()) return "no program is named: say what to run";
+  if (!absolute(order.workdir)) {
+    return fmt::format("workdir '{}': give an absolute path", order.workdir);
+  }
+  for (const std::string& path : {order.stdout_path, order.stderr_path}) {
+    if (!path.empty() && !absolute(path)) {
+      return fmt::format("output file '{}': give an absolute path", path);
+    }
+  }
+  if (geteuid() != 0 && order.identity.uid != geteuid()) {
+    return fmt::format(
+        "user {} (uid {}): this agent runs as uid {} and can start jobs of that user only; run it "
+        "as "
+        "root to serve several users",
+        order.identity.user, order.identity.uid, geteuid());
+  }
+  return std::nullopt;
+}
+
+std::vector<std::int64_t> to_vector(const shim::PidList& pids) {
+  return std::vector<std::int64_t>(pids.begin(), pids.end());
+}
+
+}  // namespace
+
+// What a record folder says.
+struct Launcher::Adopted {
+  std::string folder;
+  std::optional<JobRecord> job;
+  std::optional<ExitRecord> exit;
+
+  static Adopted read(std::string folder) {
+    Adopted record;
+    record.folder = std::move(folder);
+    // exit after job: an attempt that ends meanwhile is seen whole.
+    record.job = read_job_record(record.folder);
+    record.exit = read_exit_record(record.folder);
+    if (record.exit && !record.job) record.job = read_job_record(record.folder);
+    return record;
+  }
+  std::uint64_t generation() const { return exit ? exit->generation : job ? job->generation : 0; }
+};
+
+Launcher::Launcher(LauncherOptions options, std::unique_ptr<CgroupTree> cgroups,
+                   std::unique_ptr<RecordWatch> watch)
+    : options_(std::move(options)),
+      cgroups_(std::move(cgroups)),
+      watch_(std::move(watch)),
+      boot_id_(shim::read_boot_id().text) {}
+
+Launcher::~Launcher() = default;
+
+Result<std::unique_ptr<Launcher>> Launcher::open(LauncherOptions options) {
+  if (auto refused = refuse_records_dir(options.records_dir)) {
+    return tl::make_unexpected(std::move(*refused));
+  }
+  if (access(options.shim_path.c_str(), X_OK) != 0 || options.shim_path[0] != '/') {
+    return fail(
+        ErrorKind::invalid,
+        fmt::format("takt-shim at '{}': not an executable file with an absolute path: install it "
+                    "there or say where it is",
+                    options.shim_path));
+  }
+  if (!options.logs_dir.empty()) {
+    std::error_code error;
+    options.logs_dir = fs::canonical(options.logs_dir, error).string();
+    if (error) {
+      return fail(ErrorKind::invalid,
+                  fmt::format("folder of output files: {}: create it", error.message()));
+    }
+  }
+  auto watch = RecordWatch::open(options.records_dir);
+  if (!watch) return tl::make_unexpected(watch.error());
+  finish_removals(options.records_dir);
+  CgroupTree::Options cgroup_options;
+  cgroup_options.parent = options.cgroup_parent;
+  cgroup_options.enabled = options.use_cgroups;
+  auto cgroups = CgroupTree::open(cgroup_options);
+  return std::unique_ptr<Launcher>(
+      new Launcher(std::move(options), std::move(cgroups), std::move(*watch)));
+}
+
+std::string Launcher::folder(AttemptId attempt) const {
+  return options_.records_dir + "/" + to_string(attempt);
+}
+
+Result<void> Launcher::start(const control::LaunchOrder& order) {
+  const std::string name = to_string(order.attempt);
+  const std::string place = folder(order.attempt);
+  if (parse_attempt_name(name) != order.attempt) {
+    return fail(ErrorKind::invalid, "attempt " + name + ": job and attempt count from 1");
+  }
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (!starting_.insert(order.attempt).second) return {};  // another thread is at it
+  }
+  const auto done = [&] {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    starting_.erase(order.attempt);
+  };
+  const Adopted known = Adopted::read(place);
+  if (known.job || known.exit) {
+    done();
+    if (known.generation() == order.generation || (known.job && known.job->damaged)) return {};
+    return fail(
+        ErrorKind::conflict,
+        fmt::format("attempt {} is on record with generation {}, not {}: it is not started again; "
+                    "ask for a new attempt",
+                    name, known.generation(), order.generation));
+  }
+  Result<void> result = prepare(order, place);
+  if (result) result = run_shim(order, place);
+  done();
+  return result;
+}
+
+// Makes the folder with all that the shim needs. An order that cannot be carried out becomes an
+// exit record; then there is no spec and no shim has anything to do.
+Result<void> Launcher::prepare(const control::LaunchOrder& order, const std::string& place) {
+  if (mkdir(place.c_str(), 0700) != 0) {
+    if (errno != EEXIST) {
+      return fail(ErrorKind::io,
+                  fmt::format("record folder {}: cannot be made ({}): make room there or "
+                              "mount it writable",
+                              place, std::strerror(errno)));
+    }
+    // The agent died between the order and the shim: what it had made is made anew.
+    remove_spec_cgroups(place);
+  }
+  watch_->watch_folder(place);
+  const auto abandon = [&](const Error& error, const AttemptCgroups& cgroups) -> Result<void> {
+    for (const std::string& cgroup : cgroups.join) (void)remove_cgroup(cgroup);
+    auto recorded = write_exit(place, order.attempt,
+                               outcome(order.generation, ExitCause::start_failed, error.message));
+    if (recorded) return {};
+    std::error_code ignored;
+    fs::remove_all(place, ignored);
+    return recorded;
+  };
+  if (const auto refused = refuse_order(order)) {
+    return abandon(Error{ErrorKind::invalid, *refused}, {});
+  }
+  const auto cgroups = cgroups_->create(to_string(order.attempt), order.grant.memory);
+  if (!cgroups) return abandon(cgroups.error(), {});
+  const auto text =
+      format_spec(order, *cgroups, geteuid() == 0, options_.logs_dir, options_.leftover_grace);
+  if (!text) return abandon(text.error(), *cgroups);
+  const auto written = write_spec(place, *text);
+  if (!written) return abandon(written.error(), *cgroups);
+  return {};
+}
+
+Result<void> Launcher::run_shim(const control::LaunchOrder& order, const std::string& place) {
+  if (read_exit_record(place)) return {};  // prepare() refused the order, or a stop came between
+  const ShimAnswer answer = start_shim(options_.shim_path, place, answer_deadline);
+  switch (answer.kind) {
+    case ShimAnswer::Kind::started:
+    case ShimAnswer::Kind::known:
+    case ShimAnswer::Kind::recorded:
+      return {};
+    case ShimAnswer::Kind::undecided:
+      return fail(ErrorKind::unavailable,
+                  fmt::format("attempt {}: {}", to_string(order.attempt), answer.message));
+    case ShimAnswer::Kind::failed:
+      break;
+  }
+  // The shim is gone (its end of the pipe is closed). Did it get as far as a record?
+  const Adopted record = Adopted::read(place);
+  if (record.job || record.exit) return {};
+  remove_spec_cgroups(place);
+  return write_exit(place, order.attempt,
+                    outcome(order.generation, ExitCause::start_failed, answer.message));
+}
+
+Result<void> Launcher::stop(AttemptId attempt, Duration grace) {
+  const std::string place = folder(attempt);
+  if (!is_folder(place) || read_exit_record(place)) return {};
+  grace.us = std::max<std::int64_t>(grace.us, 0);
+  const StopRequest request{grace, boottime_us() + grace.us};
+  const auto earlier = read_stop_request(place);
+  if (!earlier || request.deadline_us < earlier->deadline_us) {
+    const auto written = write_stop_request(place, request);
+    if (!written) return written;
+  }
+  // A shim looks for the request after it has recorded its job, and we for the job after the
+  // request: one of the two sees the other.
+  const Adopted record = Adopted::read(place);
+  if (record.exit) return {};
+  if (!record.job) {
+    const auto lock = RecordLock::try_take(place);
+    if (!lock || read_job_record(place) || read_exit_record(place)) return {};
+    remove_spec_cgroups(place);
+    return write_exit(place, attempt,
+                      outcome(read_spec_summary(place).generation, ExitCause::start_failed,
+                              "stopped before it was started"));
+  }
+  if (signal_process(record.job->shim_pid, record.job->shim_start, SIGTERM)) return {};
+  if (shim_holds_lock(place) || read_exit_record(place)) return {};
+  for (const std::int64_t pid : processes(record, nullptr)) {
+    kill(static_cast<pid_t>(pid), SIGTERM);
+    kill(static_cast<pid_t>(pid), SIGCONT);
+  }
+  return {};
+}
+
+Result<void> Launcher::forget(AttemptId attempt) {
+  const std::string place = folder(attempt);
+  if (!is_folder(place)) return {};
+  const auto refuse = [&](const char* why) {
+    return fail(ErrorKind::conflict, fmt::format("attempt {}: {}", to_string(attempt), why));
+  };
+  const Adopted record = Adopted::read(place);
+  if (!record.exit && !record.job) return refuse("has not ended: stop it first");
+  if (!record.exit) return refuse("runs, or its outcome is unknown yet: stop it, or scan again");
+  std::optional<RecordLock> lock;
+  const std::int64_t deadline = boottime_us() + lock_wait_max.us;
+  while (!lock.has_value()) {
+    if (auto taken = RecordLock::try_take(place)) {
+      lock.emplace(std::move(*taken));
+    } else if (boottime_us() > deadline) {
+      return refuse("its shim still waits for processes to end: stop it, or try again");
+    } else {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  if (!processes(record, nullptr).empty())
+    return refuse("processes of it still live: stop it, or try again");
+  std::vector<std::string> cgroups = read_spec_summary(place).cgroups;
+  if (record.job)
+    cgroups.insert(cgroups.end(), record.job->cgroups.begin(), record.job->cgroups.end());
+  for (const std::string& cgroup : cgroups) {
+    if (!remove_cgroup(cgroup)) return refuse("its cgroup cannot be removed yet: try again");
+  }
+  // Out of sight at once: a crash between leaves no half record that means something else.
+  const std::string gone = place + gone_suffix;
+  std::error_code error;
+  fs::remove_all(gone, error);
+  if (rename(place.c_str(), gone.c_str()) != 0) {
+    return fail(ErrorKind::io, fmt::format("record folder {}: cannot be removed: {}", place,
+                                           std::strerror(errno)));
+  }
+  fs::remove_all(gone, error);
+  return {};
+}
+
+std::vector<control::AttemptSeen> Launcher::scan() {
+  watch_->drain();
+  std::vector<control::AttemptSeen> seen;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(options_.records_dir, error)) {
+    const auto attempt = parse_attempt_name(entry.path().filename().string());
+    if (!attempt) continue;
+    watch_->watch_folder(entry.path().string());
+    const Adopted record = Adopted::read(entry.path().string());
+    if (record.job || record.exit) seen.push_back(see(*attempt, record));
+  }
+  std::sort(seen.begin(), seen.end(),
+            [](const auto& a, const auto& b) { return a.attempt < b.attempt; });
+  return seen;
+}
+
+control::AttemptSeen Launcher::see(AttemptId attempt, const Adopted& record) {
+  control::AttemptSeen seen;
+  seen.attempt = attempt;
+  seen.generation = record.generation();
+  if (record.job && !record.job->damaged) {
+    seen.pid = record.job->pid;
+    seen.started = record.job->started;
+  }
+  if (!record.exit) {
+    if (record.job->boot_id == boot_id_ || record.job->damaged) {
+      if (!shim_holds_lock(record.folder)) return see_without_shim(attempt, record);
+      watch_->watch_process(record.job->shim_pid, record.job->shim_start);
+      seen.phase = control::AttemptPhase::running;
+      return seen;
+    }
+    Adopted lost = record;
+    lost.exit = outcome(seen.generation, ExitCause::lost,
+                        "the host restarted while it ran: its outcome is unknown");
+    (void)write_exit(record.folder, attempt, *lost.exit);
+    return see(attempt, lost);
+  }
+  seen.phase = control::AttemptPhase::exited;
+  seen.ended = record.exit->ended;
+  seen.exit = record.exit->status;
+  seen.processes_gone = record.exit->processes_gone;
+  // Failed starts have no beginning.
+  if (record.exit->status.cause == ExitCause::start_failed) {
+    seen.started.reset();
+    seen.pid = 0;
+  }
+  if (seen.processes_gone) return seen;
+  // The shim waits for what KILL does not end at once. If it is gone itself, we look.
+  if (record.job && shim_holds_lock(record.folder)) return seen;
+  const std::vector<std::int64_t> left = processes(record, nullptr);
+  seen.processes_gone = left.empty();
+  end_leftovers(record, left);
+  return seen;
+}
+
+// The shim was killed, or has written its exit record this very moment.
+control::AttemptSeen Launcher::see_without_shim(AttemptId attempt, const Adopted& record) {
+  Adopted now = Adopted::read(record.folder);
+  if (now.exit) return see(attempt, now);
+  control::AttemptSeen seen;
+  seen.attempt = attempt;
+  seen.generation = record.generation();
+  seen.pid = record.job->pid;
+  seen.started = record.job->started;
+  seen.phase = control::AttemptPhase::running;
+  const std::vector<std::int64_t> left = processes(record, nullptr);
+  if (!left.empty()) {
+    end_leftovers(record, left);
+    return seen;
+  }
+  now.exit =
+      outcome(seen.generation, ExitCause::lost,
+              record.job->damaged
+                  ? "its job record is damaged and its takt-shim is gone: the outcome is unknown"
+                  : "its takt-shim was killed: the outcome is unknown");
+  (void)write_exit(record.folder, attempt, *now.exit);
+  for (const std::string& cgroup : record.job->cgroups) (void)remove_cgroup(cgroup);
+  return see(attempt, now);
+}
+
+// All living processes of an attempt.
+std::vector<std::int64_t> Launcher::processes(const Adopted& record,
+                                              const shim::ProcessTable* table) const {
+  shim::PidList pids;
+  if (!record.job || record.job->damaged) return {};
+  const JobRecord& job = *record.job;
+  if (job.boot_id != boot_id_) return {};
+  if (!job.members.empty()) {
+    shim::add_members(job.members.c_str(), pids);
+    return to_vector(pids);
+  }
+  std::optional<shim::ProcessTable> own;
+  if (table == nullptr) table = &own.emplace();
+  if (shim::start_of(static_cast<pid_t>(job.shim_pid)) == job.shim_start) {
+    table->add_descendants(static_cast<pid_t>(job.shim_pid), pids);
+  } else {
+    table->add_orphans(static_cast<pid_t>(job.pid), job.pid_start, pids);
+  }
+  return to_vector(pids);
+}
+
+// What a dead shim would have done: KILL when the grace of a stop is over; and a wake-up at the
+// end.
+void Launcher::end_leftovers(const Adopted& record, const std::vector<std::int64_t>& pids) const {
+  for (const std::int64_t pid : pids) {
+    watch_->watch_process(pid, shim::start_of(static_cast<pid_t>(pid)));
+  }
+  const auto request = read_stop_request(record.folder);
+  if (!request || boottime_us() < request->deadline_us) return;
+  (void)kill_cgroup(record.job->members);
+  for (const std::int64_t pid : pids) kill(static_cast<pid_t>(pid), SIGKILL);
+}
+
+std::map<std::int64_t, AttemptId> Launcher::pids() {
+  std::map<std::int64_t, AttemptId> owners;
+  std::optional<shim::ProcessTable> table;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(options_.records_dir, error)) {
+    const auto attempt = parse_attempt_name(entry.path().filename().string());
+    if (!attempt) continue;
+    const Adopted record = Adopted::read(entry.path().string());
+    if (!record.job || (record.exit && record.exit->processes_gone)) continue;
+    if (record.job->members.empty() && !table) table.emplace();
+    const shim::ProcessTable* const known = table ? &*table : nullptr;
+    for (const std::int64_t pid : processes(record, known)) owners.emplace(pid, *attempt);
+  }
+  return owners;
+}
+
+int Launcher::event_fd() const {
+  return watch_->fd();
+}
+
+std::vector<std::string> Launcher::notes() const {
+  std::vector<std::string> notes = cgroups_->notes();
+  if (geteuid() != 0) {
+    notes.push_back(
+        fmt::format("the agent is not root: it starts jobs of uid {} only; run it as root to serve "
+                    "several users",
+                    geteuid()));
+  }
+  return notes;
+}
+
+}  // namespace takt::launch

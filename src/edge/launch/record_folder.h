@@ -1,0 +1,89 @@
+#pragma once
+// One attempt's record folder as the launcher sees it (docs/formats/shim.md): writes the order and
+// the stop request, reads what the shim recorded.
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/ids.h"
+#include "core/base/quantities.h"
+#include "core/base/result.h"
+#include "core/control/engine_contract.h"
+#include "edge/launch/cgroup_tree.h"
+
+namespace takt::launch {
+
+// The record `job`: what runs.
+struct JobRecord {
+  std::uint64_t generation = 0;
+  std::int64_t pid = 0;
+  std::int64_t pid_start = 0;  // clock ticks since boot
+  std::string boot_id;
+  std::int64_t shim_pid = 0;
+  std::int64_t shim_start = 0;
+  std::vector<std::string> cgroups;
+  std::string members;  // "" without cgroups
+  Instant started;
+  bool damaged = false;  // it is there and cannot be read; nothing else is known
+};
+
+// The record `exit`: how it ended.
+struct ExitRecord {
+  std::uint64_t generation = 0;
+  ExitStatus status;
+  Instant ended;
+  bool processes_gone = false;
+};
+
+struct StopRequest {
+  Duration grace;
+  std::int64_t deadline_us = 0;  // on CLOCK_BOOTTIME: when KILL is due
+};
+
+// "17.1" → 17, 1. Nothing for other names.
+std::optional<AttemptId> parse_attempt_name(std::string_view name);
+
+// The texts themselves, for tests and for reading old shims.
+JobRecord parse_job_record(std::string_view text);
+ExitRecord parse_exit_record(std::string_view text);
+std::string format_exit_record(AttemptId attempt, const ExitRecord& record);
+// Fails on a NUL in an argument or a variable: no program can be given one.
+Result<std::string> format_spec(const control::LaunchOrder& order, const AttemptCgroups& cgroups,
+                                bool switch_user, const std::string& logs_dir,
+                                Duration leftover_grace);
+
+// The lock of a record folder, released on destruction.
+class RecordLock {
+ public:
+  // Empty when somebody else has it.
+  static std::optional<RecordLock> try_take(const std::string& folder);
+  RecordLock(RecordLock&& other) noexcept;
+  RecordLock& operator=(RecordLock&&) = delete;
+  ~RecordLock();
+
+ private:
+  explicit RecordLock(int fd) : fd_(fd) {}
+  int fd_;
+};
+// True while a shim lives. Only for folders with a `job` record: a shim on its way to that must not
+// find its lock taken by somebody who only looks.
+bool shim_holds_lock(const std::string& folder);
+
+// Empty: not there.
+std::optional<JobRecord> read_job_record(const std::string& folder);
+std::optional<ExitRecord> read_exit_record(const std::string& folder);
+std::optional<StopRequest> read_stop_request(const std::string& folder);
+// What an order says of itself; empty when there is none.
+struct SpecSummary {
+  std::uint64_t generation = 0;
+  std::vector<std::string> cgroups;
+};
+SpecSummary read_spec_summary(const std::string& folder);
+
+Result<void> write_spec(const std::string& folder, const std::string& text);
+Result<void> write_stop_request(const std::string& folder, const StopRequest& request);
+Result<void> write_exit(const std::string& folder, AttemptId attempt, const ExitRecord& record);
+
+}  // namespace takt::launch

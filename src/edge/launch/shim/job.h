@@ -1,0 +1,25 @@
+#pragma once
+// The child that becomes the job: waits to be released, takes the user's identity, opens the output
+// files, and executes the program. Whatever fails is reported as a sentence.
+#include "edge/launch/shim/spec.h"
+
+namespace takt::shim {
+
+// Runs in the forked child and never returns. `release_fd`: a byte says go; its end says that the
+// shim is gone and the job must not run. `report_fd` (close-on-exec): gets the sentence on failure.
+[[noreturn]] void become_job(const Spec& spec, int release_fd, int report_fd);
+
+// Opens an output file for appending, making it if need be, with the rights of the calling process.
+// A symbolic link is followed only where it belongs to `uid` or root. -1 and a sentence in `why`.
+struct Sentence {
+  char text[message_bytes_max] = "";
+};
+int open_output(const char* path, uid_t uid, Sentence& why);
+// The same below the server's own folder `logs_dir`, where no link is followed at all; the file is
+// handed to `owner`.
+int open_handed_output(const char* path, const char* logs_dir, uid_t owner, Sentence& why);
+// Why execve of `program` said `error`; `named` is what the user wrote.
+void explain_exec(const char* named, const char* program, int error, const Spec& spec,
+                  Sentence& why);
+
+}  // namespace takt::shim
