@@ -448,11 +448,11 @@ std::vector<std::int64_t> Launcher::processes(const Adopted& record,
   }
   std::optional<shim::ProcessTable> own;
   if (table == nullptr) table = &own.emplace();
-  if (shim::start_of(static_cast<pid_t>(job.shim_pid)) == job.shim_start) {
+  // Both, since a shim that ends hands its children on while we read.
+  if (shim::is_running(static_cast<pid_t>(job.shim_pid), job.shim_start)) {
     table->add_descendants(static_cast<pid_t>(job.shim_pid), pids);
-  } else {
-    table->add_orphans(static_cast<pid_t>(job.pid), job.pid_start, pids);
   }
+  table->add_orphans(static_cast<pid_t>(job.pid), job.pid_start, pids);
   return to_vector(pids);
 }
 

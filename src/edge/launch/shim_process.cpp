@@ -113,7 +113,8 @@ ShimAnswer start_shim(const std::string& shim_path, const std::string& folder, D
 bool signal_process(std::int64_t pid, std::int64_t start, int signal) {
   const int fd = static_cast<int>(syscall(SYS_pidfd_open, static_cast<pid_t>(pid), 0U));
   if (fd < 0) return false;
-  const bool same = start != 0 && shim::start_of(static_cast<pid_t>(pid)) == start;
+  // A zombie takes signals and does nothing with them.
+  const bool same = shim::is_running(static_cast<pid_t>(pid), start);
   const bool sent = same && syscall(SYS_pidfd_send_signal, fd, signal, nullptr, 0U) == 0;
   close(fd);
   return sent;

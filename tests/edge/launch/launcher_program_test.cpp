@@ -34,7 +34,7 @@ TEST_F(LauncherProgram, The_environment_is_exactly_the_orders) {
               {"EMPTY", "", false},
               {"SECRET", "s", true}};
   run(what);
-  EXPECT_EQ(read_text(out(1)), std::string("A=1\0LINES_TWO=a\nb=c\0EMPTY=\0SECRET=s\0", 38));
+  EXPECT_EQ(read_text(out(1)), std::string("A=1\0LINES_TWO=a\nb=c\0EMPTY=\0SECRET=s\0", 36));
 }
 
 TEST_F(LauncherProgram, An_empty_environment_is_empty) {
@@ -122,7 +122,8 @@ TEST_F(LauncherProgram, Output_files_are_appended_to_and_kept_apart) {
 }
 
 TEST_F(LauncherProgram, Without_output_files_output_goes_nowhere) {
-  auto what = order(1, "echo x; echo y >&2; readlink /proc/$$/fd/1 > " + folder + "/where");
+  auto what =
+      order(1, "echo x; echo y >&2; readlink /proc/self/fd/2 > " + folder + "/where; exit 0");
   what.stdout_path = "";
   what.stderr_path = "";
   EXPECT_EQ(run(what).code, 0);

@@ -142,9 +142,9 @@ TEST_P(LauncherBasics, Double_forked_descendants_are_gone_when_the_job_has_ended
 
 // B5 52: an end must not reach into the neighbour.
 TEST_P(LauncherBasics, The_end_of_one_job_leaves_the_same_users_other_job_alone) {
+  ASSERT_EQ(mkfifo((folder + "/fifo").c_str(), 0600), 0);
   ASSERT_TRUE(
       launcher->start(order(1, "echo up; (sleep 60 &) ; read x < " + folder + "/fifo; exit 0")));
-  ASSERT_EQ(mkfifo((folder + "/fifo").c_str(), 0600), 0);
   ASSERT_TRUE(launcher->start(order(2, "echo up; sleep 60")));
   ASSERT_TRUE(wait_for_text(out(2), "up"));
   ASSERT_TRUE(launcher->stop(attempt(1), milliseconds(100)));
@@ -202,18 +202,19 @@ TEST_P(LauncherBasics, Forget_is_refused_while_the_job_lives_and_removes_all_aft
 }
 
 TEST_P(LauncherBasics, An_end_makes_the_event_descriptor_readable_and_a_scan_makes_it_quiet) {
-  ASSERT_TRUE(launcher->start(order(1, "read x < " + folder + "/fifo; exit 9")));
   ASSERT_EQ(mkfifo((folder + "/fifo").c_str(), 0600), 0);
+  ASSERT_TRUE(launcher->start(order(1, "read x < " + folder + "/fifo; exit 9")));
   pollfd wait{launcher->event_fd(), POLLIN, 0};
   EXPECT_EQ(poll(&wait, 1, 10'000), 1) << "the start is news";
-  // The script opens the FIFO, or fails to (it was not made yet): both end it.
   EXPECT_TRUE(eventually([&] {
     launcher->scan();
     return poll(&wait, 1, 0) == 0;
   }));
-  const int fifo = open((folder + "/fifo").c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
-  if (fifo >= 0) close(fifo);
-  wait_for_exit(1);
+  const int fifo = open((folder + "/fifo").c_str(), O_WRONLY | O_CLOEXEC);
+  ASSERT_GE(fifo, 0);
+  close(fifo);
+  EXPECT_EQ(poll(&wait, 1, 20'000), 1) << "the end is news";
+  EXPECT_EQ(wait_for_exit(1).exit->code, 9);
   EXPECT_TRUE(eventually([&] {
     launcher->scan();
     return poll(&wait, 1, 0) == 0;
@@ -257,7 +258,9 @@ TEST_P(LauncherBasics, A_stop_right_behind_a_start_always_ends_it) {
     const bool was_known = std::filesystem::exists(record(job));
     EXPECT_TRUE(launcher->stop(attempt(job), seconds(30)));
     starting.join();
-    if (!was_known) EXPECT_TRUE(launcher->stop(attempt(job), seconds(30)));
+    if (!was_known) {
+      EXPECT_TRUE(launcher->stop(attempt(job), seconds(30)));
+    }
     const auto seen = wait_for_exit(job);
     ASSERT_TRUE(seen.exit);
     EXPECT_TRUE(seen.exit->cause == ExitCause::signalled ||
@@ -288,7 +291,9 @@ TEST_F(LaunchTest, Notes_say_what_is_not_in_force) {
   ASSERT_FALSE(notes.empty());
   EXPECT_THAT(notes[0], HasSubstr("no cgroups for jobs (they are switched off)"));
   EXPECT_THAT(notes[0], HasSubstr("memory limits are not in force"));
-  if (geteuid() != 0) EXPECT_THAT(notes.back(), HasSubstr("not root"));
+  if (geteuid() != 0) {
+    EXPECT_THAT(notes.back(), HasSubstr("not root"));
+  }
 }
 
 TEST_F(LaunchTest, A_missing_shim_is_told_at_once_with_its_path) {

@@ -70,6 +70,11 @@ std::int64_t start_of(pid_t pid) {
   return read_stat(pid, stat) ? stat.start : 0;
 }
 
+bool is_running(pid_t pid, std::int64_t start) {
+  ProcessStat stat;
+  return pid > 0 && read_stat(pid, stat) && stat.start == start && is_alive(stat);
+}
+
 PidList::~PidList() {
   std::free(data_);
 }

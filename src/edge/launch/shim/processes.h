@@ -26,6 +26,9 @@ bool read_stat(pid_t pid, ProcessStat& stat);
 // The start time of `pid`, or 0 when there is no such process.
 std::int64_t start_of(pid_t pid);
 
+// True while the process that began at `start` lives; a zombie does not.
+bool is_running(pid_t pid, std::int64_t start);
+
 // A growing list of pids in memory of malloc.
 class PidList {
  public:
