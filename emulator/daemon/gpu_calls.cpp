@@ -103,6 +103,7 @@ Reply GpuCalls::answer() {
       {"migs",
        [](GpuCalls& c) {
          Reply reply;
+         reply.numbers = {c.card().mig_current.value_or(0)};
          for (const auto& m : c.card().migs) reply.texts.push_back(m.uuid);
          return reply;
        }},

@@ -35,7 +35,7 @@ struct Reply {
 //  "load:attach"   mig: instance or -1; text: program name -> memory total, memory free
 //  "load:memory"   numbers: bytes -> total, free; Code::memory when they are not there
 //  "load:activity" numbers: busy, sm, tensor, dram (millionths), PCIe rx, tx (bytes a second)
-//  "migs"          -> texts: uuids of the MIG devices
+//  "migs"          -> texts: uuids of the MIG devices; numbers: 1 where MIG is enabled
 std::string encode(const Request& request);
 std::string encode(const Reply& reply);
 std::optional<Request> decode_request(std::string_view packet);
