@@ -45,8 +45,7 @@ void attempt_view(const Sight& sight, const Job& job, JobView& view) {
   view.stdout_path = stdout_path(sight.places, a.id);
   view.stderr_path = stderr_path(sight.places, a.id);
   if (a.started && !a.exit)
-    if (const auto time = schedule::estimate(job.spec(), sight.policy))
-      view.expected_end = *a.started + *time;
+    if (job.spec().time) view.expected_end = *a.started + *job.spec().time;
   if (a.stop && !job.finished) view.reason = a.stop->detail;
 }
 

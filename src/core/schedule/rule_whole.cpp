@@ -1,4 +1,5 @@
-// Rule 1: whole GPUs. All of one model, since a gang runs at the pace of its slowest member.
+// Rule 1: whole GPUs. Of one model where the node has enough of one, since a gang runs at the pace
+// of its slowest member.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -74,24 +75,46 @@ std::string labels(const std::vector<const DeviceState*>& set) {
   return text;
 }
 
-std::vector<Blocker> why_not(const Request& request, int count, const NodeState& node,
-                             std::size_t most_free) {
-  std::vector<Blocker> blockers;
-  std::string holders;
+// What the node has of the asked types, whoever is on it.
+struct Stock {
   int of_type = 0;
-  int mig = 0;
+  int in_mig_mode = 0;
+  std::map<std::string, int> by_model;  // whole GPUs only
+  int most_of_one_model() const {
+    int most = 0;
+    for (const auto& [model, n] : by_model) most = std::max(most, n);
+    return most;
+  }
+};
+
+Stock stock_of(const Request& request, const NodeState& node) {
+  Stock stock;
   for (const DeviceState& d : node.devices) {
     if (!type_fits(request, *d.gpu)) continue;
-    ++of_type;
-    mig += d.mig() ? 1 : 0;
-    if (d.closed || d.empty() || d.mig()) continue;
+    ++stock.of_type;
+    if (d.mig())
+      ++stock.in_mig_mode;
+    else
+      ++stock.by_model[d.gpu->model];
+  }
+  return stock;
+}
+
+std::vector<Blocker> why_not(const Request& request, int count, const NodeState& node,
+                             const Stock& stock, std::size_t most_free) {
+  std::vector<Blocker> blockers;
+  std::string holders;
+  for (const DeviceState& d : node.devices) {
+    if (!type_fits(request, *d.gpu) || d.closed || d.empty() || d.mig()) continue;
     holders += (holders.empty() ? "" : "; ") + held_by(d);
   }
   const std::string in_mig =
-      mig > 0 ? fmt::format("; {} of them in MIG mode, not a whole GPU", mig) : "";
+      stock.in_mig_mode > 0
+          ? fmt::format("; {} of them in MIG mode, not a whole GPU", stock.in_mig_mode)
+          : "";
   if (!holders.empty() || static_cast<int>(most_free) < count)
     blockers.push_back({BlockerKind::gpus_busy, describe_request(*request.spec),
-                        fmt::format("{} free of {}{}{}{}", most_free, of_type, in_mig,
+                        fmt::format("{} free of {}{}{}{}", most_free, stock.of_type, in_mig,
                                     holders.empty() ? "" : ": ", holders),
                         holders.empty() ? "see the blockers of the single GPUs"
                                         : "wait for one of these jobs, or ask for fewer GPUs"});
@@ -99,36 +122,66 @@ std::vector<Blocker> why_not(const Request& request, int count, const NodeState&
   return blockers;
 }
 
-}  // namespace
+using Set = std::vector<const DeviceState*>;
 
-RuleAnswer whole_gpus(const Request& request, int count, const NodeState& node) {
-  // Cheaper first: the model with the least memory that the request accepts.
-  std::map<std::pair<std::int64_t, std::string>, std::vector<const DeviceState*>> by_model;
+// The free GPUs that a gang may be made of: by model, or all together where the node could never
+// give that many of one model.
+std::vector<Set> candidates(const Request& request, int count, const NodeState& node,
+                            const Stock& stock) {
+  const bool mixed = stock.most_of_one_model() < count;
+  std::map<std::pair<std::int64_t, std::string>, Set> groups;
   for (const DeviceState& device : node.devices) {
     if (!type_fits(request, *device.gpu) || !usable_whole(request, device)) continue;
     if (request.spec->gpus.memory && device.capacity < *request.spec->gpus.memory) continue;
-    by_model[{device.capacity.value, device.gpu->model}].push_back(&device);
+    if (mixed)
+      groups[{0, ""}].push_back(&device);
+    else
+      groups[{device.capacity.value, device.gpu->model}].push_back(&device);
   }
+  std::vector<Set> sets;  // cheaper first: the model with the least memory
+  for (auto& [key, set] : groups) sets.push_back(std::move(set));
+  return sets;
+}
+
+RuleAnswer placed_on(const Set& set, int links, int set_cost) {
   RuleAnswer answer;
+  answer.devices.emplace();
+  bool one_model = true;
+  for (const DeviceState* d : set) {
+    answer.devices->push_back(
+        {DeviceKind::whole_gpu, d->gpu->uuid, d->gpu->uuid, d->capacity, 100});
+    one_model = one_model && d->gpu->model == set.front()->gpu->model;
+  }
+  answer.isolation = Isolation::strict;
+  answer.because =
+      fmt::format("{} whole GPU{}{}: {}{}", set.size(), set.size() == 1 ? "" : "s",
+                  set.size() == 1 ? ""
+                  : one_model     ? " of one model"
+                                  : " of several models",
+                  labels(set), links > 0 ? fmt::format(" ({} NVLinks inside)", links) : "");
+  answer.score = set_cost;
+  return answer;
+}
+
+}  // namespace
+
+RuleAnswer whole_gpus(const Request& request, int count, const NodeState& node) {
+  const Stock stock = stock_of(request, node);
   std::size_t most_free = 0;
-  for (const auto& [key, free] : by_model) {
+  std::optional<RuleAnswer> best;
+  for (const Set& free : candidates(request, count, node, stock)) {
     most_free = std::max(most_free, free.size());
     if (static_cast<int>(free.size()) < count) continue;
-    const auto set = best_set(*node.node, count, free);
+    const Set set = best_set(*node.node, count, free);
     const int links = nvlinks_within(*node.node, set);
     if (request.spec->gpus.link == LinkNeed::nvlink && count > 1 && links == 0) continue;
-    answer.devices.emplace();
-    for (const DeviceState* d : set)
-      answer.devices->push_back(
-          {DeviceKind::whole_gpu, d->gpu->uuid, d->gpu->uuid, d->capacity, 100});
-    answer.isolation = Isolation::strict;
-    answer.because =
-        fmt::format("{} whole GPU{} of one model: {}{}", count, count == 1 ? "" : "s", labels(set),
-                    links > 0 ? fmt::format(" ({} NVLinks inside)", links) : "");
-    answer.score = cost(*node.node, set, free);
-    return answer;
+    const int set_cost = cost(*node.node, set, free);
+    // A gang runs over its links, so they come before the price; a single GPU has none.
+    if (!best || set_cost < *best->score) best = placed_on(set, links, set_cost);
   }
-  answer.blockers = why_not(request, count, node, most_free);
+  if (best) return *best;
+  RuleAnswer answer;
+  answer.blockers = why_not(request, count, node, stock, most_free);
   return answer;
 }
 
