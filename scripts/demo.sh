@@ -28,7 +28,11 @@ clean_up() {
   if [ "$keep" = yes ] && [ "$status" -eq 0 ] && [ -n "$server" ]; then exit 0; fi
   if [ -n "$server" ] && kill -0 "$server" 2>/dev/null; then
     takt cancel --all >/dev/null 2>&1 || true
-    takt top --until-idle --quiet >/dev/null 2>&1 || true
+    # The services are stopping; the server leaves when none of its jobs is left.
+    for _ in $(seq 200); do
+      [ "$(takt ps | wc -l)" -le 1 ] && break
+      sleep 0.1
+    done
     kill -TERM "$server" 2>/dev/null || true
     wait "$server" 2>/dev/null || true
   fi
@@ -52,7 +56,7 @@ else
   export TAKT_EMULATED_FLEET=$root/emulator/fleets/small-team.yaml
 fi
 
-takt serve --user --state "$state" >"$state/serve.log" 2>&1 &
+takt serve --user --state-dir "$state" --sample 200ms >"$state/serve.log" 2>&1 &
 server=$!
 for _ in $(seq 100); do
   if takt ps >/dev/null 2>&1; then break; fi
@@ -70,8 +74,8 @@ for file in examples/mixed-day/[0-9]*.yaml; do
 done
 say "The queue moves (takt top)"
 takt top --until-idle
-say "What was measured (takt workloads)"
-takt workloads
+say "The day (takt summary): what ran, who waited why, what was measured, what could be smaller"
+takt summary
 
 if [ "$keep" = yes ]; then
   disown "$server"
