@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "app/report/wait_log.h"
 #include "core/base/quantities.h"
 #include "core/control/view.h"
 #include "core/model/measurement.h"
@@ -37,8 +38,8 @@ std::string gpus_table(const std::vector<control::NodeView>& nodes, Instant now,
 std::string workloads_table(const std::vector<WorkloadSummary>& workloads, const Screen& screen);
 
 // The end of a day: what ran, who waited how long and for what, what was measured, what could be
-// smaller.
-std::string day_summary(const std::vector<control::JobView>& jobs,
+// smaller. What started jobs had waited for is known from `waits`, which may be empty.
+std::string day_summary(const std::vector<control::JobView>& jobs, const WaitLog& waits,
                         const std::vector<WorkloadSummary>& workloads,
                         const std::vector<control::NodeView>& nodes, Instant now,
                         const Screen& screen);

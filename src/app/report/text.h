@@ -25,7 +25,8 @@ std::string pad_left(std::string_view text, std::size_t width);
 // Broken at spaces into lines of at most `width` columns; a longer word is broken.
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 
-// "first line\n      following lines": wrapped, every line after the first below `indent`.
-std::string paragraph(std::string_view first, std::string_view text, std::size_t width);
+// `lead` and then the text, wrapped to `width`; following lines stand below the text's beginning.
+// Every line ends in a newline.
+std::string paragraph(std::string_view lead, std::string_view text, std::size_t width);
 
 }  // namespace takt::report
