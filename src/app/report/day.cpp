@@ -25,8 +25,6 @@ struct Queue {
   std::map<BlockerKind, Duration> times;
   std::map<BlockerKind, Blocker> examples;  // of the job that waited longest for it
   std::map<BlockerKind, Duration> example_times;
-  int running = 0;
-  int unseen = 0;  // waited, but nobody looked while they did
 };
 
 Duration waited(const JobView& job, Instant now) {
@@ -53,7 +51,7 @@ std::map<std::string, Queue> queues_of(const std::vector<JobView>& jobs, const W
     q.tier = job.tier;
     ++q.jobs;
     q.sum = q.sum + w;
-    if (w >= q.longest) q.longest = w, q.longest_job = job.id;
+    if (q.jobs == 1 || w > q.longest) q.longest = w, q.longest_job = job.id;
     const auto seen = waits.waits().find(job.id);
     if (seen != waits.waits().end()) add_waits(q, seen->second);
   }
@@ -62,7 +60,8 @@ std::map<std::string, Queue> queues_of(const std::vector<JobView>& jobs, const W
 
 // The blocker that cost this queue the most time, in words.
 std::string main_reason(const Queue& q) {
-  if (q.times.empty()) return "";
+  if (q.longest < seconds(1)) return "";
+  if (q.times.empty()) return "n/a (nobody looked while it waited)";
   const auto worst =
       std::max_element(q.times.begin(), q.times.end(),
                        [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -153,10 +152,10 @@ std::string advice_text(const std::vector<WorkloadSummary>& workloads, const Scr
 
 }  // namespace
 
-std::string day_summary(const std::vector<JobView>& jobs, const WaitLog& waits,
+std::string day_summary(const std::vector<JobView>& jobs,
                         const std::vector<WorkloadSummary>& workloads,
                         const std::vector<control::NodeView>& nodes, Instant now,
-                        const Screen& screen) {
+                        const Screen& screen, const WaitLog& waits) {
   const auto heading = [&](const std::string& text) {
     return "\n" + paint(text, Colour::bold, screen) + "\n";
   };
@@ -165,7 +164,7 @@ std::string day_summary(const std::vector<JobView>& jobs, const WaitLog& waits,
   out += paragraph("", outcome_sentence(jobs), width);
   out += failures_text(jobs, screen);
   if (!jobs.empty()) out += heading("Who waited, and why") + waits_text(jobs, waits, now, screen);
-  out += heading("What was measured") + workloads_table(workloads, screen);
+  out += heading("What was measured") + workloads_text(workloads, false, screen);
   out += heading("What could be smaller") + advice_text(workloads, screen);
   return out;
 }

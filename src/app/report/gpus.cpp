@@ -51,17 +51,26 @@ std::string power_cell(const Gpu& gpu, Gaps& gaps) {
   return fmt::format("{:.0f} of {:.0f} W", *gpu.power_watts, *gpu.power_limit_watts);
 }
 
+// Reasons that hold the clocks below what the work would want. Idling and clocks that somebody set
+// are reasons for the driver too, and no trouble.
+std::string throttling(const std::vector<std::string>& reasons) {
+  std::string out;
+  for (const std::string& reason : reasons) {
+    const bool harmless_reason = reason == "gpu_idle" || reason == "applications_clocks_setting" ||
+                                 reason == "display_clock_setting" || reason == "sync_boost";
+    if (!harmless_reason) out += (out.empty() ? "" : ", ") + reason;
+  }
+  return out;
+}
+
 Cell state_cell(const Gpu& gpu, Gaps& gaps) {
   if (gpu.health != GpuHealth::ok) return {to_string(gpu.health), Colour::red};
   if (!gpu.throttle_reasons) {
     gaps.add("throttling", gpu.throttle_reasons.error());
-    return {"ok, throttling n/a"};
+    return {"ok"};
   }
-  if (gpu.throttle_reasons->empty()) return {"ok", Colour::green};
-  std::string reasons;
-  for (const std::string& reason : *gpu.throttle_reasons)
-    reasons += (reasons.empty() ? "" : ", ") + reason;
-  return {"ok; clocks: " + reasons, Colour::yellow};
+  if (throttling(*gpu.throttle_reasons).empty()) return {"ok", Colour::green};
+  return {"throttled", Colour::yellow};
 }
 
 std::string process_sentence(const GpuProcess& p, Instant now) {
@@ -132,11 +141,14 @@ void add_gpu(Table& table, const Gpu& gpu, Instant now) {
              {util},
              {temperature},
              {power},
-             state},
-            true);
+             state});
   if (gpu.health != GpuHealth::ok)
     table.line("     ", gpu.health_reason.empty() ? "not handed out" : gpu.health_reason,
                Colour::red);
+  if (gpu.health == GpuHealth::ok && gpu.throttle_reasons) {
+    const std::string reasons = throttling(*gpu.throttle_reasons);
+    if (!reasons.empty()) table.line("     ", "clocks held down by " + reasons, Colour::yellow);
+  }
   if (!gpu.xids.empty()) {
     const XidEvent& last = gpu.xids.back();
     table.line(

@@ -131,22 +131,22 @@ std::string job_why(const JobView& job, Instant now, const Screen& screen) {
   if (!job.reason.empty())
     out += paint(paragraph("  reason    ", harmless(job.reason), width),
                  job.state == JobState::failed ? Colour::red : Colour::none, screen);
+  if (job.state == JobState::running && job.expected_end)
+    out +=
+        paragraph("  ends      ", moment(*job.expected_end, now, screen) + ", an estimate", width);
+  if (!job.stdout_path.empty()) out += paragraph("  output    ", harmless(job.stdout_path), width);
+  if (!job.stderr_path.empty() && job.stderr_path != job.stdout_path)
+    out += paragraph("  errors    ", harmless(job.stderr_path), width);
   if (job.state == JobState::waiting) {
     out += blockers_text(job, width, screen);
     out += "\n" + paragraph("Expected start: ", expected_start(job, now, screen), width);
   }
-  if (job.state == JobState::running && job.expected_end)
-    out +=
-        paragraph("  ends      ", moment(*job.expected_end, now, screen) + ", an estimate", width);
   if (!job.decision.empty()) {
     out += "\n" + paint("Decided by", Colour::bold, screen) + "\n";
     int n = 0;
     for (const std::string& rule : job.decision)
       out += paragraph(fmt::format("  {}. ", ++n), harmless(rule), width);
   }
-  if (!job.stdout_path.empty()) out += paragraph("  output    ", harmless(job.stdout_path), width);
-  if (!job.stderr_path.empty() && job.stderr_path != job.stdout_path)
-    out += paragraph("  errors    ", harmless(job.stderr_path), width);
   return out;
 }
 

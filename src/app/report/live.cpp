@@ -95,7 +95,7 @@ void add_gpus(Lines& lines, const std::vector<JobView>& jobs,
   std::size_t label_width = 0;
   for (const auto& [label, gpu] : gpus) label_width = std::max(label_width, columns(label));
   label_width = std::min<std::size_t>(label_width, 24);
-  const std::size_t fixed = label_width + 60;
+  const std::size_t fixed = label_width + 72;
   const std::size_t bar_width =
       width > fixed ? std::clamp<std::size_t>((width - fixed) / 2, 4, 24) : 4;
   std::size_t shown = 0;

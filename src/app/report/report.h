@@ -16,9 +16,9 @@
 namespace takt::report {
 
 struct Screen {
-  int width = 100;      // columns; below 40 it is taken as 40
-  bool colour = false;  // ANSI colours
-  Duration utc_offset;  // of the reader's clock, for times of day
+  int width = 100;           // columns; below 40 it is taken as 40
+  bool colour = false;       // ANSI colours
+  Duration utc_offset = {};  // of the reader's clock, for times of day
 };
 
 // ID NAME USER TIER STATE TIME DEVICES WHY. At most `limit` lines (0: all), then "… N more". Four
@@ -38,11 +38,11 @@ std::string gpus_table(const std::vector<control::NodeView>& nodes, Instant now,
 std::string workloads_table(const std::vector<WorkloadSummary>& workloads, const Screen& screen);
 
 // The end of a day: what ran, who waited how long and for what, what was measured, what could be
-// smaller. What started jobs had waited for is known from `waits`, which may be empty.
-std::string day_summary(const std::vector<control::JobView>& jobs, const WaitLog& waits,
+// smaller. What started jobs had waited for is known from `waits` only.
+std::string day_summary(const std::vector<control::JobView>& jobs,
                         const std::vector<WorkloadSummary>& workloads,
                         const std::vector<control::NodeView>& nodes, Instant now,
-                        const Screen& screen);
+                        const Screen& screen, const WaitLog& waits = {});
 
 // One picture of `takt top`: GPUs as bars, progress, running and waiting jobs; at most `rows` lines
 // (0: no limit). The caller clears the screen.

@@ -95,7 +95,8 @@ std::string Table::print(const Screen& screen) const {
   const std::size_t width = width_of(screen);
   const std::vector<std::size_t> widths = layout(width);
   std::string out;
-  const auto put_row = [&](const std::vector<Cell>& cells) {
+  const auto put_row = [&](std::vector<Cell> cells, bool spills) {
+    if (spills) cells.back().text.clear();
     std::string line;
     std::size_t used = 0;
     for (std::size_t c = 0; c < widths.size(); ++c) {
@@ -114,12 +115,13 @@ std::string Table::print(const Screen& screen) const {
   };
   std::vector<Cell> head;
   for (const Column& column : head_) head.push_back({column.head, Colour::bold});
-  put_row(head);
+  put_row(head, false);
   for (const Line& line : before_) put_line(line);
   for (const Row& row : rows_) {
-    put_row(row.cells);
     const Cell& last = row.cells.back();
-    if (row.spill && columns(last.text) > widths.back()) put_line({"    ", last.text, last.colour});
+    const bool spills = row.spill && columns(last.text) > widths.back();
+    put_row(row.cells, spills);
+    if (spills) put_line({"    ", last.text, last.colour});
     for (const Line& line : row.below) put_line(line);
   }
   return out;

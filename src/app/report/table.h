@@ -30,7 +30,7 @@ class Table {
  public:
   explicit Table(std::vector<Column> head) : head_(std::move(head)) {}
 
-  // With `spill` the last cell is printed in full below the row if it had to be cut.
+  // With `spill` the last cell is printed in full below the row if it does not fit into it.
   void row(std::vector<Cell> cells, bool spill = false);
   // Below the last row: `lead` and then the text, wrapped.
   void line(std::string lead, std::string text, Colour colour = Colour::none);

@@ -31,6 +31,10 @@ std::string devices_shown(const control::JobView& job);
 // Why it waits, failed or was stopped, in a line; may be empty.
 std::string reason_shown(const control::JobView& job);
 
+// The table of workloads, with or without its lines of advice.
+std::string workloads_text(const std::vector<WorkloadSummary>& workloads, bool with_advice,
+                           const Screen& screen);
+
 bool any_emulated(const std::vector<control::NodeView>& nodes);
 
 }  // namespace takt::report

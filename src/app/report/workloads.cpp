@@ -9,10 +9,16 @@
 namespace takt::report {
 namespace {
 
+// "11.2 of 80.0 GiB": the unit once, if it is the same.
 std::string memory_cell(const WorkloadSummary& w) {
   if (w.devices == 0) return "no GPU";
-  const std::string granted = w.granted_memory ? " of " + format_size(*w.granted_memory) : "";
-  return (w.memory_peak ? format_size(*w.memory_peak) : std::string("n/a")) + granted;
+  std::string peak = w.memory_peak ? format_size(*w.memory_peak) : std::string("n/a");
+  if (!w.granted_memory) return peak;
+  const std::string granted = format_size(*w.granted_memory);
+  const std::size_t unit = granted.rfind(' ');
+  if (unit != std::string::npos && peak.ends_with(granted.substr(unit)))
+    peak.resize(peak.size() - (granted.size() - unit));
+  return peak + " of " + granted;
 }
 
 const Quantiles* busy_of(const WorkloadSummary& w) {
@@ -24,11 +30,6 @@ std::string busy_cell(const WorkloadSummary& w) {
   if (w.devices == 0) return "";
   const Quantiles* busy = busy_of(w);
   return busy == nullptr ? "n/a" : percent(busy->p50) + " / " + percent(busy->p95);
-}
-
-std::string category_cell(const WorkloadSummary& w) {
-  if (w.category == Category::unknown || w.confidence.empty()) return to_string(w.category);
-  return to_string(w.category) + " (" + w.confidence + ")";
 }
 
 std::string commonest_reason(const WorkloadSummary& w, const std::string& prefix) {
@@ -62,21 +63,23 @@ std::string provenance(const WorkloadSummary& w) {
   return out;
 }
 
-void add_workload(Table& table, const WorkloadSummary& w) {
+void add_workload(Table& table, const WorkloadSummary& w, bool with_advice) {
   std::string runs = std::to_string(w.attempts);
-  if (w.running > 0) runs += fmt::format(" ({} running)", w.running);
-  std::string waited = format_duration(w.waited_mean) + " / " + format_duration(w.waited_max);
+  if (w.running > 0) runs += fmt::format(", {} open", w.running);
+  const std::string waited = format_duration(w.waited_mean) + " / " + format_duration(w.waited_max);
   table.row({{w.workload},
              {to_string(w.declared_tier)},
-             {category_cell(w), w.category == Category::unknown ? Colour::dim : Colour::none},
+             {to_string(w.category), w.category == Category::unknown ? Colour::dim : Colour::none},
              {runs},
              {waited},
              {memory_cell(w)},
              {busy_cell(w)}});
   if (w.devices > 0) table.line("    measured: ", provenance(w), Colour::dim);
   for (const std::string& sentence : w.evidence)
-    table.line(w.category == Category::unknown ? "    unknown: " : "    because: ", sentence);
+    table.line(w.category == Category::unknown ? "    unknown: " : "    " + w.confidence + ": ",
+               sentence);
   for (const SizeAdvice& a : w.advice) {
+    if (!with_advice) break;
     table.line("    could be smaller: ",
                fmt::format("{} {} → {} ({} confidence)", a.what, a.from, a.to, a.confidence),
                Colour::green);
@@ -87,17 +90,22 @@ void add_workload(Table& table, const WorkloadSummary& w) {
 
 }  // namespace
 
-std::string workloads_table(const std::vector<WorkloadSummary>& workloads, const Screen& screen) {
+std::string workloads_text(const std::vector<WorkloadSummary>& workloads, bool with_advice,
+                           const Screen& screen) {
   if (workloads.empty()) return "nothing has been measured yet\n";
   Table table({{"WORKLOAD", 10},
-               {"DECLARED", 0, 2},
+               {"DECLARED", 0, 3},
                {"MEASURED LIKE", 13},
-               {"RUNS"},
-               {"WAITED mean / max", 0, 3},
+               {"RUNS", 0, 2},
+               {"WAITED mean/max", 0, 1},
                {"MEMORY peak"},
-               {"BUSY p50 / p95", 0, 1}});
-  for (const WorkloadSummary& w : workloads) add_workload(table, w);
+               {"BUSY p50/p95"}});
+  for (const WorkloadSummary& w : workloads) add_workload(table, w, with_advice);
   return table.print(screen);
+}
+
+std::string workloads_table(const std::vector<WorkloadSummary>& workloads, const Screen& screen) {
+  return workloads_text(workloads, true, screen);
 }
 
 }  // namespace takt::report

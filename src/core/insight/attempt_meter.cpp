@@ -39,6 +39,7 @@ AttemptMeter::AttemptMeter(AttemptSubject subject, MeterOptions options)
 
 void AttemptMeter::end(Instant at) {
   if (!end_ || at < *end_) end_ = at;
+  if (pending_ && pending_->at > *end_) pending_.reset();
 }
 
 Duration AttemptMeter::usual_interval() const {
@@ -65,16 +66,25 @@ Duration AttemptMeter::covered_since_last(Instant at) {
 
 void AttemptMeter::observe(const Node& node, Instant at) {
   if (node.id != subject_.grant.node || at < subject_.started) return;
-  if ((end_ && at > *end_) || (last_ && at <= *last_)) return;
-  const Duration covered = covered_since_last(at);
-  if (!first_) first_ = at;
-  last_ = at;
+  if ((end_ && at > *end_) || (last_ && at <= *last_) || (pending_ && at <= pending_->at)) return;
+  take_pending();
+  pending_ = Pending{at, {}};
+  for (std::size_t i = 0; i < devices_.size(); ++i)
+    pending_->readings.push_back(read_device(node, subject_.grant, i, subject_.attempt, options_));
+}
+
+void AttemptMeter::take_pending() {
+  if (!pending_) return;
+  const Duration covered = covered_since_last(pending_->at);
+  if (!first_) first_ = pending_->at;
+  last_ = pending_->at;
   for (std::size_t i = 0; i < devices_.size(); ++i) {
-    const DeviceReading reading = read_device(node, subject_.grant, i, subject_.attempt, options_);
+    const DeviceReading& reading = pending_->readings[i];
     process_memory_seen_ = process_memory_seen_ || reading.process_memory_seen;
     process_busy_seen_ = process_busy_seen_ || reading.process_busy_seen;
     take(devices_[i], reading, covered);
   }
+  pending_.reset();
 }
 
 void AttemptMeter::take_memory(MemorySeries& series, const Measured<Bytes>& value,
@@ -204,6 +214,13 @@ void AttemptMeter::fill_busy(AttemptMeasurement& m, double run_us) const {
 }
 
 AttemptMeasurement AttemptMeter::measurement(Instant now_or_end, bool ended) const {
+  AttemptMeter whole = *this;
+  if (ended) whole.end(now_or_end);
+  whole.take_pending();
+  return whole.measure(now_or_end, ended);
+}
+
+AttemptMeasurement AttemptMeter::measure(Instant now_or_end, bool ended) const {
   AttemptMeasurement m;
   m.attempt = subject_.attempt;
   m.workload = subject_.workload;

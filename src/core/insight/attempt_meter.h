@@ -62,7 +62,9 @@ class AttemptMeter {
   // Takes one report of the node. Ignored: another node, a time before the start, after the end or
   // not after the last report's.
   void observe(const Node& node, Instant at);
-  // Nothing after `at` belongs to the attempt any more.
+  // Nothing after `at` belongs to the attempt any more. The last report is taken back if it is
+  // later: it comes together with the news of the end, and shows devices that the attempt has
+  // already left.
   void end(Instant at);
   // What is known when it is `now_or_end`: the present, or the end of the attempt if it has ended.
   AttemptMeasurement measurement(Instant now_or_end, bool ended) const;
@@ -96,6 +98,13 @@ class AttemptMeter {
     MemorySeries by_device;
   };
 
+  struct Pending {
+    Instant at;
+    std::vector<DeviceReading> readings;  // as in the grant
+  };
+
+  void take_pending();
+  AttemptMeasurement measure(Instant now_or_end, bool ended) const;
   void take(Device& device, const DeviceReading& reading, Duration covered);
   static void take_memory(MemorySeries& series, const Measured<Bytes>& value, Duration covered);
   void take_ratio(Series& series, const Measured<double>& value, bool held, Duration covered);
@@ -111,6 +120,7 @@ class AttemptMeter {
   MeterOptions options_;
   std::vector<Device> devices_;     // as in the grant
   std::deque<Duration> intervals_;  // the last ones, bounded
+  std::optional<Pending> pending_;  // the last report, until the next one or the end confirms it
   std::optional<Instant> first_;
   std::optional<Instant> last_;
   std::optional<Instant> end_;

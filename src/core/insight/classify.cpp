@@ -12,9 +12,7 @@ namespace {
 
 using Attempts = std::vector<AttemptMeasurement>;
 
-std::string percent(double ratio) {
-  return fmt::format("{:.0f} %", ratio * 100);
-}
+std::string percent(double ratio) { return fmt::format("{:.0f} %", ratio * 100); }
 
 // The workload's numbers that the rules look at.
 struct Traits {
@@ -159,9 +157,7 @@ std::string matches_nothing(const Traits& t) {
       t.tensor == nullptr ? "; no tensor activity is measured to tell training from batch" : "");
 }
 
-bool same(Category category, Tier tier) {
-  return to_string(category) == to_string(tier);
-}
+bool same(Category category, Tier tier) { return to_string(category) == to_string(tier); }
 
 }  // namespace
 

@@ -155,9 +155,7 @@ Measured<Bytes> instance_memory(const Gpu& gpu, const DeviceUuid& uuid,
 void read_device_numbers(DeviceReading& r, const Gpu& gpu, const DeviceGrant& device,
                          const Owners& owners) {
   switch (device.kind) {
-    case DeviceKind::whole_gpu:
-      read_whole_gpu(r, gpu);
-      break;
+    case DeviceKind::whole_gpu: read_whole_gpu(r, gpu); break;
     case DeviceKind::mig_instance:
       // GPM and GPU_UTIL are the parent's; its numbers are never copied to an instance.
       refuse_device_numbers(r,

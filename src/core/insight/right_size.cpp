@@ -11,9 +11,7 @@ namespace {
 
 using Attempts = std::vector<AttemptMeasurement>;
 
-std::string percent(double ratio) {
-  return fmt::format("{:.0f} %", ratio * 100);
-}
+std::string percent(double ratio) { return fmt::format("{:.0f} %", ratio * 100); }
 
 std::string as_flag(Bytes size) {
   if (size.value % gibibytes(1).value == 0)
@@ -23,12 +21,9 @@ std::string as_flag(Bytes size) {
 
 std::string kind_words(DeviceKind kind) {
   switch (kind) {
-    case DeviceKind::whole_gpu:
-      return "whole GPU";
-    case DeviceKind::mig_instance:
-      return "MIG instance";
-    case DeviceKind::share:
-      break;
+    case DeviceKind::whole_gpu: return "whole GPU";
+    case DeviceKind::mig_instance: return "MIG instance";
+    case DeviceKind::share: break;
   }
   return "share";
 }

@@ -13,9 +13,7 @@ int index_of(double value) {
   return static_cast<int>(std::ceil(std::log(value) / std::log(gamma_base)));
 }
 
-double representative(int index) {
-  return 2 * std::pow(gamma_base, index) / (gamma_base + 1);
-}
+double representative(int index) { return 2 * std::pow(gamma_base, index) / (gamma_base + 1); }
 
 }  // namespace
 
@@ -59,9 +57,7 @@ void Sketch::collapse() {
   if (below > 0) data_.bins[floor] += below;
 }
 
-double Sketch::mean() const {
-  return count_ == 0 ? 0 : data_.sum / static_cast<double>(count_);
-}
+double Sketch::mean() const { return count_ == 0 ? 0 : data_.sum / static_cast<double>(count_); }
 
 std::optional<double> Sketch::quantile(double q) const {
   if (count_ == 0) return std::nullopt;

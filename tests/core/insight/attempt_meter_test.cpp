@@ -89,6 +89,21 @@ TEST(AttemptMeter, IgnoresReportsThatAreNotItsOwnTimeOrNode) {
   EXPECT_EQ(m.ran, seconds(3));
 }
 
+TEST(AttemptMeter, TakesBackTheReportThatCameWithTheNewsOfTheEnd) {
+  AttemptMeter meter(subject({whole("GPU-a")}));
+  meter.observe(node(working(gibibytes(4), 0.5)), at(1));
+  Gpu after = gpu("GPU-a");
+  after.sm_active_ratio = 0.0;
+  meter.observe(node(after), at(3));
+  EXPECT_EQ(meter.measurement(at(3), false).samples, 2);  // the end is not known yet
+  meter.end(at(2));
+  const AttemptMeasurement m = meter.measurement(at(2), true);
+  EXPECT_EQ(m.samples, 1);
+  EXPECT_EQ(m.quantiles.at("busy").mean, 0.5);
+  EXPECT_EQ(m.memory_mean.value(), gibibytes(4));
+  EXPECT_DOUBLE_EQ(m.coverage, 0.5);
+}
+
 TEST(AttemptMeter, CountsAGapAsMissingAndNotAsIdle) {
   AttemptMeter meter(subject({whole("GPU-a")}));
   for (int s = 1; s <= 5; ++s) meter.observe(node(working(gibibytes(4), 0.5)), at(s));
