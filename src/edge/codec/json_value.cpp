@@ -1,5 +1,7 @@
 #include "edge/codec/json_value.h"
 
+#include <fmt/core.h>
+
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -140,7 +142,7 @@ std::string describe(const JsonValue& value) {
     case JsonValue::Kind::boolean: return value.flag ? "true" : "false";
     case JsonValue::Kind::integer: return std::to_string(value.integer);
     case JsonValue::Kind::natural: return std::to_string(value.natural);
-    case JsonValue::Kind::real: return "the number " + std::to_string(value.real);
+    case JsonValue::Kind::real: return "the number " + fmt::format("{}", value.real);
     case JsonValue::Kind::text: return "'" + printable(value.text) + "'";
     case JsonValue::Kind::list: return "a list";
     case JsonValue::Kind::object: break;
