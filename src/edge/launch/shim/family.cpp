@@ -1,10 +1,14 @@
 #include "edge/launch/shim/family.h"
 
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 
 namespace takt::shim {
@@ -48,11 +52,58 @@ std::int64_t keyed_number_of(const char* folder, const char* name, std::string_v
   return found;
 }
 
+// Returns 0 or errno.
+int write_into(const char* folder_path, const char* name, std::string_view text) {
+  const int folder = open(folder_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) return errno;
+  const int fd = openat(folder, name, O_WRONLY | O_CLOEXEC);
+  const int error = fd < 0 ? errno : write_all(fd, text);
+  if (fd >= 0) close(fd);
+  close(folder);
+  return error;
+}
+
 std::int64_t microseconds(const timeval& time) {
   return std::int64_t{time.tv_sec} * 1'000'000 + time.tv_usec;
 }
 
 }  // namespace
+
+pid_t fork_into(const char* folder, bool& joined) {
+  joined = false;
+  const int fd =
+      folder == nullptr || *folder == '\0' ? -1 : open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd >= 0) {
+    clone_args arguments{};
+    arguments.flags = CLONE_INTO_CGROUP;
+    arguments.exit_signal = SIGCHLD;
+    arguments.cgroup = static_cast<std::uint64_t>(fd);
+    // Without a stack of its own the child goes on here, on a copy of ours, as after fork().
+    const pid_t child = static_cast<pid_t>(syscall(SYS_clone3, &arguments, sizeof arguments));
+    close(fd);
+    if (child >= 0) {
+      joined = true;
+      return child;
+    }
+  }
+  return fork();
+}
+
+bool is_v1(const char* folder) {
+  const int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return false;
+  const bool found = faccessat(fd, "tasks", F_OK, 0) == 0;
+  close(fd);
+  return found;
+}
+
+int join_v1(const char* folder) { return write_into(folder, "tasks", "0"); }
+
+int move_into(const char* folder, pid_t pid) {
+  char number[24];
+  const int size = std::snprintf(number, sizeof number, "%d", pid);
+  return write_into(folder, "cgroup.procs", {number, static_cast<std::size_t>(size)});
+}
 
 void add_family(const Spec& spec, PidList& pids) {
   const ProcessTable table;
@@ -70,17 +121,7 @@ void ask_family_to_end(const Spec& spec) {
 }
 
 void kill_family(const Spec& spec) {
-  if (spec.kill_file) {
-    const int folder = open(spec.members, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (folder >= 0) {
-      const int fd = openat(folder, "cgroup.kill", O_WRONLY | O_CLOEXEC);
-      if (fd >= 0) {
-        (void)write_all(fd, "1");
-        close(fd);
-      }
-      close(folder);
-    }
-  }
+  if (spec.kill_file) (void)write_into(spec.members, "cgroup.kill", "1");
   // Stopped first: a family that forks faster than it is read would outrun the killing.
   std::size_t known = 0;
   PidList pids;

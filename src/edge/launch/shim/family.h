@@ -6,6 +6,20 @@
 
 namespace takt::shim {
 
+// Both ways into a cgroup without the kernel's lock on all forking of the host: taking that for a
+// moment costs 10 ms and more on a quiet machine (an RCU grace period), and cgroup.procs takes it.
+//
+// v2: like fork(), the child begins in `folder` (clone3 with CLONE_INTO_CGROUP, Linux 5.7). Null or
+// "" is a plain fork. `joined` says whether the child is there; where not, cgroup.procs has to do.
+pid_t fork_into(const char* folder, bool& joined);
+// v1: the calling thread joins; for a process of one thread that is the process ("0" into `tasks`
+// takes no lock since Linux 5.4). Returns 0 or errno.
+int join_v1(const char* folder);
+// Any version, any process: writes cgroup.procs. Returns 0 or errno.
+int move_into(const char* folder, pid_t pid);
+// v1 cgroups have a file `tasks`, v2 cgroups have not.
+bool is_v1(const char* folder);
+
 // All living processes: below the shim, and in the attempt's cgroup (a process can leave the one by
 // rights of root, but not both).
 void add_family(const Spec& spec, PidList& pids);

@@ -16,6 +16,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "edge/launch/shim/family.h"
+
 namespace takt::shim {
 namespace {
 
@@ -66,6 +68,22 @@ void set_limits() {
   }
 }
 
+bool join_cgroups(const Spec& spec, const char* joined, Sentence& why) {
+  for (int i = 0; i < spec.cgroups_size; ++i) {
+    const char* const folder = spec.cgroups[i];
+    if (folder == joined) continue;
+    int error = is_v1(folder) ? join_v1(folder) : EOPNOTSUPP;
+    if (error != 0) error = move_into(folder, getpid());
+    if (error == 0) continue;
+    say(why,
+        "cgroup %s cannot be joined (%s): its limits would not be in force; start the attempt "
+        "again",
+        folder, std::strerror(error));
+    return false;
+  }
+  return true;
+}
+
 bool become_user(const Spec& spec, Sentence& why) {
   if (!spec.switch_user) return true;
   // Without groups only the main one, and never those of the agent.
@@ -89,9 +107,7 @@ bool enter_workdir(const Spec& spec, Sentence& why) {
       say(why, "workdir %s: no such folder on this host: create it or choose another",
           spec.workdir);
       break;
-    case ENOTDIR:
-      say(why, "workdir %s: not a folder: choose a folder", spec.workdir);
-      break;
+    case ENOTDIR: say(why, "workdir %s: not a folder: choose a folder", spec.workdir); break;
     case EACCES:
       say(why,
           "workdir %s: user %s (uid %u) may not enter it: change its permissions or choose "
@@ -290,16 +306,16 @@ void explain_exec(const char* named, const char* program, int error, const Spec&
       say(why, "%s: user %s (uid %u) has as many processes as its limit allows: end some", named,
           spec.user, spec.uid);
       break;
-    default:
-      say(why, "%s: cannot be executed: %s", named, std::strerror(error));
-      break;
+    default: say(why, "%s: cannot be executed: %s", named, std::strerror(error)); break;
   }
 }
 
-void become_job(const Spec& spec, int release_fd, int report_fd) {
+void become_job(const Spec& spec, const char* joined, int release_fd, int report_fd) {
   Sentence why;
   reset_signals();
   setsid();
+  if (!join_cgroups(spec, joined, why)) give_up(report_fd, why);
+  (void)write_all(report_fd, joined_word);
   char byte = 0;
   ssize_t got = 0;
   do {

@@ -5,9 +5,13 @@
 
 namespace takt::shim {
 
-// Runs in the forked child and never returns. `release_fd`: a byte says go; its end says that the
+// What the child reports when it is in its cgroups.
+inline constexpr char joined_word[] = "+";
+
+// Runs in the forked child and never returns. Joins the cgroups, but for `joined` (null: none), and
+// reports that; then waits. `release_fd`: a byte says go; its end says that the
 // shim is gone and the job must not run. `report_fd` (close-on-exec): gets the sentence on failure.
-[[noreturn]] void become_job(const Spec& spec, int release_fd, int report_fd);
+[[noreturn]] void become_job(const Spec& spec, const char* joined, int release_fd, int report_fd);
 
 // Opens an output file for appending, making it if need be, with the rights of the calling process.
 // A symbolic link is followed only where it belongs to `uid` or root. -1 and a sentence in `why`.

@@ -104,15 +104,9 @@ int run(const char* record) {
   Sentence why;
   const Begin begun = supervision.begin(why);
   switch (begun) {
-    case Begin::started:
-      answer(answer_started, "");
-      break;
-    case Begin::recorded:
-      answer(answer_recorded, why.text);
-      return 0;
-    case Begin::failed:
-      answer(answer_failed, why.text);
-      return 1;
+    case Begin::started: answer(answer_started, ""); break;
+    case Begin::recorded: answer(answer_recorded, why.text); return 0;
+    case Begin::failed: answer(answer_failed, why.text); return 1;
   }
   supervision.wait_for_end();
   return 0;

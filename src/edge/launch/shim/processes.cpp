@@ -21,9 +21,7 @@ std::string_view next_word(std::string_view& text) {
   return word;
 }
 
-bool is_alive(const ProcessStat& row) {
-  return row.state != 'Z' && row.state != 'X';
-}
+bool is_alive(const ProcessStat& row) { return row.state != 'Z' && row.state != 'X'; }
 
 }  // namespace
 
@@ -75,9 +73,7 @@ bool is_running(pid_t pid, std::int64_t start) {
   return pid > 0 && read_stat(pid, stat) && stat.start == start && is_alive(stat);
 }
 
-PidList::~PidList() {
-  std::free(data_);
-}
+PidList::~PidList() { std::free(data_); }
 
 bool PidList::has(pid_t pid) const {
   for (const pid_t known : *this) {
@@ -118,9 +114,7 @@ ProcessTable::ProcessTable() {
   closedir(folder);
 }
 
-ProcessTable::~ProcessTable() {
-  std::free(rows_);
-}
+ProcessTable::~ProcessTable() { std::free(rows_); }
 
 // Grows the family by its descendants; zombies belong to it, since their children do.
 void ProcessTable::add_children(PidList& family, PidList& pids) const {

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,8 +21,6 @@
 namespace takt::shim {
 namespace {
 
-// The shim closed what it inherited and opens few itself.
-constexpr int own_descriptors_max = 64;
 constexpr std::int64_t default_grace_us = 10'000'000;
 // start() of the launcher waits this long for the news that exec has worked.
 constexpr int exec_wait_ms = 50;
@@ -37,12 +36,8 @@ std::int64_t clock_us(clockid_t clock) {
   clock_gettime(clock, &now);
   return std::int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000;
 }
-std::int64_t monotonic_us() {
-  return clock_us(CLOCK_MONOTONIC);
-}
-std::int64_t wall_us() {
-  return clock_us(CLOCK_REALTIME);
-}
+std::int64_t monotonic_us() { return clock_us(CLOCK_MONOTONIC); }
+std::int64_t wall_us() { return clock_us(CLOCK_REALTIME); }
 
 }  // namespace
 
@@ -73,7 +68,7 @@ Begin Supervision::begin(Sentence& why) {
     if (signal_fd_ < 0) std::snprintf(why.text, sizeof why.text, "%s", std::strerror(errno));
     return refuse(why.text, why);
   }
-  if (!attach_to_cgroups(job_, why)) {
+  if (!await_cgroups(why)) {
     abandon_job(release_fd);
     return refuse(why.text, why);
   }
@@ -110,7 +105,12 @@ bool Supervision::fork_job(int& release_fd, Sentence& why) {
     std::snprintf(why.text, sizeof why.text, "no pipe for the job: %s", std::strerror(errno));
     return false;
   }
-  const pid_t child = fork();
+  const char* v2 = nullptr;
+  for (int i = 0; i < spec_.cgroups_size; ++i) {
+    if (!is_v1(spec_.cgroups[i])) v2 = spec_.cgroups[i];
+  }
+  bool joined = false;
+  const pid_t child = fork_into(v2, joined);
   if (child < 0) {
     std::snprintf(why.text, sizeof why.text, "no process for the job (%s): end some on this host",
                   std::strerror(errno));
@@ -118,10 +118,12 @@ bool Supervision::fork_job(int& release_fd, Sentence& why) {
   }
   if (child == 0) {
     // The lock must go with the shim, and the answer to the launcher come from it.
-    for (int fd = ready_fd; fd < own_descriptors_max; ++fd) {
-      if (fd != release[0] && fd != report[1]) close(fd);
-    }
-    become_job(spec_, release[0], report[1]);
+    // The pipes' ends were opened last: all below them goes, and the two ends that are the shim's.
+    syscall(SYS_close_range, static_cast<unsigned>(ready_fd), static_cast<unsigned>(release[0] - 1),
+            0U);
+    close(release[1]);
+    close(report[0]);
+    become_job(spec_, joined ? v2 : nullptr, release[0], report[1]);
   }
   close(release[0]);
   close(report[1]);
@@ -139,24 +141,16 @@ void Supervision::abandon_job(int release_fd) {
   job_ = 0;
 }
 
-bool Supervision::attach_to_cgroups(pid_t job, Sentence& why) const {
-  char number[24];
-  std::snprintf(number, sizeof number, "%d", job);
-  for (int i = 0; i < spec_.cgroups_size; ++i) {
-    const int folder = open(spec_.cgroups[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
-    const int fd = folder < 0 ? -1 : openat(folder, "cgroup.procs", O_WRONLY | O_CLOEXEC);
-    const int error = fd < 0 ? errno : write_all(fd, number);
-    if (fd >= 0) close(fd);
-    if (folder >= 0) close(folder);
-    if (error != 0) {
-      std::snprintf(why.text, sizeof why.text,
-                    "cgroup %s cannot be joined (%s): its limits would not be in force; start the "
-                    "attempt again",
-                    spec_.cgroups[i], std::strerror(error));
-      return false;
-    }
+// The child says that it is in its cgroups, or why not.
+bool Supervision::await_cgroups(Sentence& why) {
+  pollfd wait{report_fd_, POLLIN, 0};
+  while (poll(&wait, 1, -1) < 0 && errno == EINTR) {
   }
-  return true;
+  const ssize_t size = read(report_fd_, why.text, sizeof why.text - 1);
+  why.text[std::max<ssize_t>(size, 0)] = '\0';
+  if (std::strcmp(why.text, joined_word) == 0) return true;
+  if (size <= 0) std::snprintf(why.text, sizeof why.text, "the job's process ended too early");
+  return false;
 }
 
 int Supervision::write_job_record(pid_t job) const {
@@ -214,11 +208,8 @@ void Supervision::on_stop_request() {
       phase_ = Phase::asked_to_end;
       ask_family_to_end(spec_);
       break;
-    case Phase::asked_to_end:
-      kill_at_ = std::min(kill_at_, kill_at);
-      break;
-    case Phase::killing:
-      break;
+    case Phase::asked_to_end: kill_at_ = std::min(kill_at_, kill_at); break;
+    case Phase::killing: break;
   }
 }
 

@@ -32,7 +32,7 @@ class Supervision {
   enum class Phase { running, asked_to_end, killing };
 
   Begin refuse(const char* sentence, Sentence& why);
-  bool attach_to_cgroups(pid_t job, Sentence& why) const;
+  bool await_cgroups(Sentence& why);
   int write_job_record(pid_t job) const;
   bool fork_job(int& release_fd, Sentence& why);
   void abandon_job(int release_fd);
