@@ -76,7 +76,7 @@ Response Router::route(const Request& request) const {
     if (!decoded) return error_response(decoded.error());
     segment = *std::move(decoded);
   }
-  const std::string_view wanted = request.method == "HEAD" ? "GET" : request.method;
+  const std::string wanted = request.method == "HEAD" ? "GET" : request.method;
   const Entry* best = nullptr;
   std::set<std::string> allowed;
   for (const Entry& entry : entries_) {
