@@ -22,9 +22,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::string words(int error) {
-  return std::strerror(error);
-}
+std::string words(int error) { return std::strerror(error); }
 
 // Letters, and for targets all printable ASCII: nothing that could end a line or a word early.
 bool is_method(const std::string& method) {

@@ -37,9 +37,7 @@ class Fd {
   int fd_;
 };
 
-std::string words(int error) {
-  return std::strerror(error);
-}
+std::string words(int error) { return std::strerror(error); }
 
 sockaddr_un address_of(const std::string& path) {
   sockaddr_un address{};
@@ -107,8 +105,7 @@ Result<void> refuse_if_alive(const std::string& path) {
                             path, owner.pid));
   }
   switch (errno) {
-    case ECONNREFUSED:
-      return {};
+    case ECONNREFUSED: return {};
     case EAGAIN:
       return fail(ErrorKind::conflict,
                   fmt::format("{} is in use by a running takt that is too busy to answer: stop "

@@ -77,18 +77,12 @@ Response error_response(int status, std::string_view sentence) {
 
 int status_of(ErrorKind kind) {
   switch (kind) {
-    case ErrorKind::invalid:
-      return 400;
-    case ErrorKind::not_found:
-      return 404;
-    case ErrorKind::forbidden:
-      return 403;
-    case ErrorKind::conflict:
-      return 409;
-    case ErrorKind::unavailable:
-      return 503;
-    case ErrorKind::io:
-      return 500;
+    case ErrorKind::invalid: return 400;
+    case ErrorKind::not_found: return 404;
+    case ErrorKind::forbidden: return 403;
+    case ErrorKind::conflict: return 409;
+    case ErrorKind::unavailable: return 503;
+    case ErrorKind::io: return 500;
   }
   return 500;
 }
@@ -100,18 +94,13 @@ Response error_response(const Error& error) {
 ErrorKind kind_of(int status) {
   switch (status) {
     case 401:
-    case 403:
-      return ErrorKind::forbidden;
-    case 404:
-      return ErrorKind::not_found;
-    case 409:
-      return ErrorKind::conflict;
+    case 403: return ErrorKind::forbidden;
+    case 404: return ErrorKind::not_found;
+    case 409: return ErrorKind::conflict;
     case 408:
     case 429:
-    case 503:
-      return ErrorKind::unavailable;
-    default:
-      return status >= 400 && status < 500 ? ErrorKind::invalid : ErrorKind::io;
+    case 503: return ErrorKind::unavailable;
+    default: return status >= 400 && status < 500 ? ErrorKind::invalid : ErrorKind::io;
   }
 }
 

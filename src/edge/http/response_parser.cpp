@@ -16,9 +16,7 @@ tl::unexpected<Error> not_http(std::string why) {
                                  "): is it a takt that listens on this socket?");
 }
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);

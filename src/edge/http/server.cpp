@@ -301,9 +301,7 @@ Result<std::unique_ptr<Server>> Server::start(ServerOptions options, Handler han
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-Server::~Server() {
-  stop();
-}
+Server::~Server() { stop(); }
 
 void Server::stop() {
   const std::lock_guard one_at_a_time(impl_->stop_mutex);
@@ -319,8 +317,6 @@ void Server::stop() {
   impl_->daemon = nullptr;
 }
 
-unsigned Server::connections() const {
-  return impl_->open_connections.load();
-}
+unsigned Server::connections() const { return impl_->open_connections.load(); }
 
 }  // namespace takt::http

@@ -65,9 +65,7 @@ TEST(Router, AnotherMethodThanTheLiteralsStillFindsTheCapture) {
   EXPECT_EQ(ask(example(), "DELETE", "/v1/jobs/events").body, "cancel id=events");
 }
 
-TEST(Router, HeadIsAnsweredByGet) {
-  EXPECT_EQ(ask(example(), "HEAD", "/v1/jobs").body, "list");
-}
+TEST(Router, HeadIsAnsweredByGet) { EXPECT_EQ(ask(example(), "HEAD", "/v1/jobs").body, "list"); }
 
 TEST(Router, UnknownPathsAre404WithASentence) {
   const Router router = example();

@@ -117,17 +117,10 @@ TEST_F(Hostile, ClientsThatHangUpEarlyCostNothing) {
   for (int i = 0; i < 200; ++i) {
     RawConnection connection(folder_ / "s");
     switch (i % 4) {
-      case 0:
-        break;
-      case 1:
-        connection.send("GET / HT");
-        break;
-      case 2:
-        connection.send("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 10\r\n\r\nhal");
-        break;
-      default:
-        connection.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n");
-        break;
+      case 0: break;
+      case 1: connection.send("GET / HT"); break;
+      case 2: connection.send("POST / HTTP/1.1\r\nHost: t\r\nContent-Length: 10\r\n\r\nhal"); break;
+      default: connection.send("GET / HTTP/1.1\r\nHost: t\r\n\r\n"); break;
     }
   }
   EXPECT_TRUE(eventually([&] { return server_->connections() == 0; }));
@@ -312,7 +305,12 @@ TEST_F(Hostile, TenThousandRequestsLeakNeitherFilesNorMemory) {
   requests(10'000);
   EXPECT_TRUE(eventually([&] { return server_->connections() == 0; }));
   EXPECT_TRUE(eventually([&] { return open_fds() <= fds; })) << open_fds() << " after " << fds;
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  // Sanitizers keep freed memory; AddressSanitizer looks for leaks itself when the program ends.
   EXPECT_LT(resident_kib() - before, 4 * 1024);
+#else
+  EXPECT_GT(before, 0);
+#endif
 }
 
 }  // namespace
