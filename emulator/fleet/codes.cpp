@@ -56,8 +56,9 @@ constexpr std::array kPhrases = {
     std::pair{"no permission", Code::no_permission},
     std::pair{"not available in wddm", Code::not_supported},
     std::pair{"not supported", Code::not_supported},
-    std::pair{"not found", Code::not_found},
     std::pair{"function not found", Code::function_not_found},
+    std::pair{"redacted", Code::no_data},  // by whoever published the capture
+    std::pair{"not found", Code::not_found},
     std::pair{"unknown error", Code::unknown},
     std::pair{"timeout", Code::timeout},
     std::pair{"err!", Code::unknown},

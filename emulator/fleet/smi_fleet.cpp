@@ -92,7 +92,7 @@ void read_memory(Reader& r, const Entry& gpu, FleetGpu& out) {
 void read_power(Reader& r, const Entry& gpu, FleetGpu& out) {
   const Entry* power = gpu.first_child({"gpu_power_readings", "power_readings"});
   out.power = r.number(
-      power, {"average_power_draw", "power_draw", "instant_power_draw", "instantaneous_power_draw"},
+      power, {"power_draw", "instant_power_draw", "average_power_draw", "instantaneous_power_draw"},
       "W", 1000);
   out.power_limit =
       r.number(power, {"enforced_power_limit", "current_power_limit", "power_limit"}, "W", 1000);

@@ -20,7 +20,7 @@ Fields::Fields(const YAML::Node& node, std::string where, Problems& problems,
   std::string self = where_.empty() ? "the file" : where_;
   if (!node_.IsMap()) {
     problems_.add(node_, self, "is not a mapping; expected keys out of: " + names);
-    node_ = YAML::Node(YAML::NodeType::Map);
+    node_.reset(YAML::Node(YAML::NodeType::Map));
     return;
   }
   std::vector<std::string> seen;

@@ -359,7 +359,7 @@ void read_driver(Fields& top, Fleet& fleet) {
         f.problems().add(f.node("cuda"), "driver.cuda",
                          "is '" + *cuda + "'; expected a version such as 12.4");
     }
-    if (f.has("state")) state_node = f.node("state");
+    if (f.has("state")) state_node.reset(f.node("state"));  // = would change the document
     state = f.text("state").value_or("ok");
   }
   if (state == "ok")
