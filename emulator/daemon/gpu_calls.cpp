@@ -54,85 +54,85 @@ bool GpuCalls::in_use() const {
 }
 
 Reply GpuCalls::answer() {
-  const std::string& call = request.call;
-  if (mig() != nullptr && needs_whole_card(call)) return refused(Code::not_supported);
-  using Method = Reply (*)(GpuCalls&);
+  if (mig() != nullptr && needs_whole_card(request.call)) return refused(Code::not_supported);
+  using Method = Reply (GpuCalls::*)();
+  // Beside each call: the numbers (and texts) of its reply, where there is more than one number.
   static const std::map<std::string, Method, std::less<>> table = {
-      {"handlebyindex", [](GpuCalls&) { return Reply{}; }},
-      {"handlebyuuid", [](GpuCalls&) { return Reply{}; }},
-      {"migdevicehandlebyindex", [](GpuCalls&) { return Reply{}; }},
-      {"registerevents", [](GpuCalls&) { return Reply{}; }},
-      {"uuid",
-       [](GpuCalls& c) {
-         return Reply{Code::success, {}, {c.mig() ? c.mig()->uuid : c.card().uuid}};
-       }},
-      {"index",
-       [](GpuCalls& c) {
-         return Reply{Code::success, {c.gpu.index_}, {}};
-       }},
-      {"name",
-       [](GpuCalls& c) {
-         return Reply{Code::success, {}, {c.card().name}};
-       }},
-      {"minornumber", [](GpuCalls& c) { return single(c.card().minor); }},
-      {"numanodeid", [](GpuCalls& c) { return single(c.card().numa_node); }},
-      {"pciinfo", [](GpuCalls& c) { return c.pci_info(); }},        // domain bus device ids; bus id
-      {"memoryinfo", [](GpuCalls& c) { return c.memory_info(); }},  // total reserved free used
-      {"utilizationrates", [](GpuCalls& c) { return c.utilization(); }},  // gpu memory
-      {"temperature", [](GpuCalls& c) { return c.temperature(); }},
-      {"powerusage", [](GpuCalls& c) { return single(c.power()); }},
-      {"enforcedpowerlimit", [](GpuCalls& c) { return single(c.card().power_limit); }},
-      {"totalenergyconsumption", [](GpuCalls& c) { return c.energy(); }},
-      {"clockinfo", [](GpuCalls& c) { return c.clock(); }},
-      {"currentclockseventreasons", [](GpuCalls& c) { return c.event_reasons(); }},
-      {"currentclocksthrottlereasons", [](GpuCalls& c) { return c.event_reasons(); }},
-      {"performancestate", [](GpuCalls& c) { return c.performance_state(); }},
-      {"fanspeed", [](GpuCalls& c) { return single(c.card().fan); }},
-      {"totaleccerrors", [](GpuCalls& c) { return c.ecc_errors(); }},
-      {"pciethroughput", [](GpuCalls& c) { return c.pcie_throughput(); }},
-      {"computerunningprocesses",
-       [](GpuCalls& c) { return c.processes(false); }},  // pid memory gi ci, ...
-      {"graphicsrunningprocesses", [](GpuCalls& c) { return c.processes(true); }},
-      {"processutilization",
-       [](GpuCalls& c) { return c.process_utilization(); }},  // pid time sm mem, ...
-      {"migmode", [](GpuCalls& c) { return c.mig_mode(); }},  // current pending
-      {"maxmigdevicecount",
-       [](GpuCalls& c) {
-         return Reply{Code::success, {c.card().mig_max}, {}};
-       }},
-      {"migs",
-       [](GpuCalls& c) {
-         Reply reply;
-         reply.numbers = {c.card().mig_current.value_or(0)};
-         for (const auto& m : c.card().migs) reply.texts.push_back(m.uuid);
-         return reply;
-       }},
-      {"gpuinstanceid",
-       [](GpuCalls& c) {
-         return c.mig() ? Reply{Code::success, {c.mig()->gpu_instance}, {}}
-                        : refused(Code::invalid_argument);
-       }},
-      {"computeinstanceid",
-       [](GpuCalls& c) {
-         return c.mig() ? Reply{Code::success, {c.mig()->compute_instance}, {}}
-                        : refused(Code::invalid_argument);
-       }},
-      {"attributes",
-       [](GpuCalls& c) { return c.attributes(); }},  // SMs copy engines GI slices CI slices MiB
-      {"gpuinstancebyid", [](GpuCalls& c) { return c.instance_placement(); }},  // start size slices
-      {"gpuinstancegetinfo", [](GpuCalls& c) { return c.instance_placement(); }},
-      {"topologycommonancestor", [](GpuCalls& c) { return c.topology(); }},
-      {"nvlinkstate", [](GpuCalls& c) { return c.nvlink(false); }},
-      {"nvlinkremotepciinfo", [](GpuCalls& c) { return c.nvlink(true); }},
-      {"gpmquerydevicesupport",
-       [](GpuCalls& c) {
-         return Reply{Code::success, {c.card().gpm ? 1ULL : 0ULL}, {}};
-       }},
-      {"gpmsampleget", [](GpuCalls& c) { return c.gpm_sample(); }},
-      {"xids", [](GpuCalls& c) { return c.xids(); }},
+      {"handlebyindex", &GpuCalls::nothing},
+      {"handlebyuuid", &GpuCalls::nothing},
+      {"migdevicehandlebyindex", &GpuCalls::nothing},
+      {"registerevents", &GpuCalls::nothing},
+      {"uuid", &GpuCalls::uuid},
+      {"index", &GpuCalls::index},
+      {"name", &GpuCalls::name},
+      {"minornumber", &GpuCalls::minor_number},
+      {"numanodeid", &GpuCalls::numa_node},
+      {"pciinfo", &GpuCalls::pci_info},              // domain bus device id subsystem; bus id
+      {"memoryinfo", &GpuCalls::memory_info},        // total reserved free used
+      {"utilizationrates", &GpuCalls::utilization},  // gpu memory
+      {"temperature", &GpuCalls::temperature},
+      {"powerusage", &GpuCalls::power_usage},
+      {"enforcedpowerlimit", &GpuCalls::power_limit},
+      {"totalenergyconsumption", &GpuCalls::energy},
+      {"clockinfo", &GpuCalls::clock},
+      {"currentclockseventreasons", &GpuCalls::event_reasons},
+      {"currentclocksthrottlereasons", &GpuCalls::event_reasons},
+      {"performancestate", &GpuCalls::performance_state},
+      {"fanspeed", &GpuCalls::fan_speed},
+      {"totaleccerrors", &GpuCalls::ecc_errors},
+      {"pciethroughput", &GpuCalls::pcie_throughput},
+      {"computerunningprocesses", &GpuCalls::compute_processes},    // pid memory GI CI, ...
+      {"graphicsrunningprocesses", &GpuCalls::graphics_processes},  // the same
+      {"processutilization", &GpuCalls::process_utilization},       // pid time SM memory, ...
+      {"migmode", &GpuCalls::mig_mode},                             // current pending
+      {"maxmigdevicecount", &GpuCalls::mig_max},
+      {"migs", &GpuCalls::mig_uuids},
+      {"gpuinstanceid", &GpuCalls::gpu_instance},
+      {"computeinstanceid", &GpuCalls::compute_instance},
+      {"attributes", &GpuCalls::attributes},  // SMs, copy engines, slices of GI and CI, MiB
+      {"gpuinstancebyid", &GpuCalls::instance_placement},  // start size slices
+      {"gpuinstancegetinfo", &GpuCalls::instance_placement},
+      {"topologycommonancestor", &GpuCalls::topology},
+      {"nvlinkstate", &GpuCalls::nvlink_state},
+      {"nvlinkremotepciinfo", &GpuCalls::nvlink_remote},  // as pciinfo
+      {"gpmquerydevicesupport", &GpuCalls::gpm_support},
+      {"gpmsampleget", &GpuCalls::gpm_sample},
+      {"xids", &GpuCalls::xids},
   };
-  auto method = table.find(call);
-  return method == table.end() ? refused(Code::function_not_found) : method->second(*this);
+  auto method = table.find(request.call);
+  return method == table.end() ? refused(Code::function_not_found) : (this->*method->second)();
+}
+
+Reply GpuCalls::nothing() { return {}; }
+Reply GpuCalls::uuid() { return {Code::success, {}, {mig() ? mig()->uuid : card().uuid}}; }
+Reply GpuCalls::index() { return {Code::success, {gpu.index_}, {}}; }
+Reply GpuCalls::name() { return {Code::success, {}, {card().name}}; }
+Reply GpuCalls::minor_number() { return single(card().minor); }
+Reply GpuCalls::numa_node() { return single(card().numa_node); }
+Reply GpuCalls::power_usage() { return single(power()); }
+Reply GpuCalls::power_limit() { return single(card().power_limit); }
+Reply GpuCalls::fan_speed() { return single(card().fan); }
+Reply GpuCalls::compute_processes() { return processes(false); }
+Reply GpuCalls::graphics_processes() { return processes(true); }
+Reply GpuCalls::mig_max() { return {Code::success, {card().mig_max}, {}}; }
+Reply GpuCalls::gpm_support() { return {Code::success, {card().gpm ? 1ULL : 0ULL}, {}}; }
+Reply GpuCalls::nvlink_state() { return nvlink(false); }
+Reply GpuCalls::nvlink_remote() { return nvlink(true); }
+
+Reply GpuCalls::mig_uuids() {
+  Reply reply{Code::success, {card().mig_current.value_or(0)}, {}};
+  for (const auto& m : card().migs) reply.texts.push_back(m.uuid);
+  return reply;
+}
+
+Reply GpuCalls::gpu_instance() {
+  if (mig() == nullptr) return refused(Code::invalid_argument);
+  return {Code::success, {mig()->gpu_instance}, {}};
+}
+
+Reply GpuCalls::compute_instance() {
+  if (mig() == nullptr) return refused(Code::invalid_argument);
+  return {Code::success, {mig()->compute_instance}, {}};
 }
 
 Reply GpuCalls::pci_of(const FleetGpu& other) const {

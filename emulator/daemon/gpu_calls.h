@@ -21,6 +21,24 @@ struct GpuCalls {
   Activity activity() const { return gpu.clients_.sum(request.mig); }
   bool in_use() const;
 
+  Reply nothing();
+  Reply uuid();
+  Reply index();
+  Reply name();
+  Reply minor_number();
+  Reply numa_node();
+  Reply power_usage();
+  Reply power_limit();
+  Reply fan_speed();
+  Reply compute_processes();
+  Reply graphics_processes();
+  Reply mig_max();
+  Reply mig_uuids();
+  Reply gpu_instance();
+  Reply compute_instance();
+  Reply gpm_support();
+  Reply nvlink_state();
+  Reply nvlink_remote();
   Reply pci_info();
   Reply pci_of(const FleetGpu& other) const;
   Reply memory_info();

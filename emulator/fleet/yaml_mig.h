@@ -1,0 +1,17 @@
+#pragma once
+// The MIG part of a YAML fleet: mode and instances, placed as the card allows. Include only in .cpp
+// files.
+#include <yaml-cpp/yaml.h>
+
+#include <string>
+
+#include "fleet/fleet.h"
+#include "fleet/gpu_models.h"
+#include "fleet/yaml_fields.h"
+
+namespace takt::emulator {
+
+void read_mig(const YAML::Node& node, const std::string& where, Problems& problems, FleetGpu& gpu,
+              const GpuModel& model);
+
+}  // namespace takt::emulator
