@@ -106,7 +106,8 @@ class Pass {
     auto why = std::make_shared<Explanation>();
     why->decision = std::move(verdict.decision);
     const Verdict without = place(request, bare_, policy_);
-    if (std::holds_alternative<Placed>(without))
+    const bool behind = std::holds_alternative<Placed>(without);
+    if (behind)
       why->blockers.push_back(behind_reservation(request));
     else
       why->blockers = std::move(verdict.blockers);
@@ -114,20 +115,26 @@ class Pass {
     auto shared = why;
     blocked_[shape] = shared;
     const std::string pool = pool_of(*job.spec);
-    if (reservations_.count(pool) == 0) {
+    // Who only waits for another's reservation keeps nothing: it goes when that job has gone.
+    if (!behind && reservations_.count(pool) == 0) {
+      // The estimate is this job's alone: others of its shape share only the blockers.
+      auto first = std::make_shared<Explanation>(*why);
       if (auto r = reserve_for(job.id, request, ledger_, now_)) {
-        // The reservation is this job's alone: others of its shape share only the blockers.
-        auto first = std::make_shared<Explanation>(*why);
         first->expected_start = r->start;
         first->expected_start_unknown = r->unknown;
-        first->decision.push_back("first in line of its pool: devices are kept for it");
-        for (const DeviceUuid& gpu : r->devices)
-          ledger_.reserve(gpu, job.id, r->start.value_or(now_));
-        reservations_.emplace(pool, *r);
-        shared = first;
+        if (r->start) keep(pool, std::move(*r), *first);
+      } else {
+        first->expected_start_unknown = "nobody can tell when a machine will be able to hold it";
       }
+      shared = first;
     }
     plan_.waiting[job.id] = shared;
+  }
+
+  void keep(const std::string& pool, Reservation r, Explanation& why) {
+    why.decision.push_back("first in line of its pool: what it needs is kept for it");
+    ledger_.reserve(r.job, r.node, r.devices, r.cpus, r.memory, *r.start);
+    reservations_.emplace(pool, std::move(r));
   }
 
   Blocker behind_reservation(const Request& request) const {

@@ -3,13 +3,12 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <vector>
+
+#include "core/schedule/place.h"
 
 namespace takt::schedule {
 namespace {
-
-std::string gib(Bytes b) {
-  return fmt::format("{:.1f} GiB", static_cast<double>(b.value) / (1 << 30));
-}
 
 // A desktop's display server below the policy's memory does not block a GPU.
 bool ignored(const GpuProcess& process, const Policy& policy) {
@@ -19,6 +18,24 @@ bool ignored(const GpuProcess& process, const Policy& policy) {
   const std::string program = path.substr(path.find_last_of('/') + 1);
   return std::find(policy.ignored_programs.begin(), policy.ignored_programs.end(), program) !=
          policy.ignored_programs.end();
+}
+
+Blocker foreign_blocker(const Gpu& gpu, const std::string& label,
+                        const std::vector<const GpuProcess*>& others) {
+  std::string text = label + ": ";
+  if (gpu.memory_total && gpu.memory_used)
+    text += fmt::format("{} of {} free; ", gib(*gpu.memory_total - *gpu.memory_used),
+                        gib(*gpu.memory_total));
+  for (const GpuProcess* p : others)
+    text += fmt::format("{}{} held by {}", p == others.front() ? "" : ", ",
+                        p->memory ? gib(*p->memory) : "an unknown amount of memory",
+                        describe_process(*p));
+  const GpuProcess& first = *others.front();
+  return {BlockerKind::foreign_process, "a GPU without other processes",
+          text + ": not started by takt",
+          fmt::format("ask {} to end pid {}{}, or wait until it ends",
+                      first.user ? *first.user : "its owner", first.pid,
+                      others.size() > 1 ? " (and the others)" : "")};
 }
 
 }  // namespace
@@ -42,20 +59,11 @@ std::optional<Blocker> closed_because(const Gpu& gpu, const std::string& label,
                    fmt::format("{}: its processes cannot be listed ({})", label,
                                to_string(gpu.processes.error())),
                    "run `takt doctor` to see what is missing"};
-  for (const GpuProcess& process : *gpu.processes) {
-    if (!process.foreign() || ignored(process, policy)) continue;
-    std::string held = process.memory ? gib(*process.memory) : "an unknown amount of memory";
-    std::string free;
-    if (gpu.memory_total && gpu.memory_used)
-      free = fmt::format("{} of {} free; ", gib(*gpu.memory_total - *gpu.memory_used),
-                         gib(*gpu.memory_total));
-    return Blocker{BlockerKind::foreign_process, "a GPU without other processes",
-                   fmt::format("{}: {}{} held by {}: not started by takt", label, free, held,
-                               describe_process(process)),
-                   fmt::format("ask {} to end pid {}, or wait until it ends",
-                               process.user ? *process.user : "its owner", process.pid)};
-  }
-  return std::nullopt;
+  std::vector<const GpuProcess*> others;
+  for (const GpuProcess& process : *gpu.processes)
+    if (process.foreign() && !ignored(process, policy)) others.push_back(&process);
+  if (others.empty()) return std::nullopt;
+  return foreign_blocker(gpu, label, others);
 }
 
 std::optional<Blocker> unseen_memory(const Gpu& gpu, const std::string& label,

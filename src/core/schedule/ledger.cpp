@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 
 #include "core/schedule/foreign.h"
 
@@ -15,6 +16,22 @@ Bytes DeviceState::shared_memory_held() const {
   return sum;
 }
 
+Bytes DeviceState::memory_left() const {
+  std::map<AttemptId, Bytes> used;
+  Bytes foreign;
+  if (gpu->processes)
+    for (const GpuProcess& p : *gpu->processes) {
+      if (!p.memory) continue;
+      (p.attempt ? used[*p.attempt] : foreign) += *p.memory;
+    }
+  Bytes taken = foreign;
+  for (const Holder& h : holders)
+    if (h.device.kind == DeviceKind::share) taken += std::max(h.device.memory, used[h.attempt]);
+  // What no process explains (contexts, the driver's own) counts where it is more than that.
+  if (gpu->memory_used) taken = std::max(taken, *gpu->memory_used);
+  return std::max(Bytes{0}, capacity - taken);
+}
+
 int DeviceState::shared_compute_held() const {
   int sum = 0;
   for (const Holder& h : holders)
@@ -23,7 +40,29 @@ int DeviceState::shared_compute_held() const {
   return sum;
 }
 
+Bytes usable_memory(const Gpu& gpu) {
+  if (!gpu.memory_total) return Bytes{};
+  return *gpu.memory_total - gpu.memory_reserved.value_or(Bytes{});
+}
+
 namespace {
+
+// Processes of an attempt that was not given this device, or that holds nothing any more: the
+// device is not proven free. (A later report without them opens it again.)
+std::optional<Blocker> leftovers(const DeviceState& device) {
+  if (!device.gpu->processes) return std::nullopt;
+  for (const GpuProcess& p : *device.gpu->processes) {
+    if (!p.attempt) continue;
+    if (std::any_of(device.holders.begin(), device.holders.end(),
+                    [&](const Holder& h) { return h.attempt == *p.attempt; }))
+      continue;
+    return Blocker{BlockerKind::draining, "a GPU that is proven free",
+                   fmt::format("{}: {} of attempt {} is on it, which was not given it",
+                               device.label, describe_process(p), to_string(*p.attempt)),
+                   "wait until it ends; `takt gpus` shows it"};
+  }
+  return std::nullopt;
+}
 
 DeviceState device_state(const Node& node, const Gpu& gpu, bool several_nodes,
                          const Policy& policy) {
@@ -32,10 +71,7 @@ DeviceState device_state(const Node& node, const Gpu& gpu, bool several_nodes,
   state.node = node.id;
   state.label = several_nodes ? fmt::format("{}:gpu{}", node.id.value, gpu.index)
                               : fmt::format("gpu{}", gpu.index);
-  if (gpu.memory_total) {
-    state.capacity = *gpu.memory_total;
-    if (gpu.memory_reserved) state.capacity -= *gpu.memory_reserved;
-  }
+  state.capacity = usable_memory(gpu);
   state.closed = closed_because(gpu, state.label, policy);
   return state;
 }
@@ -59,6 +95,7 @@ Ledger::Ledger(const Snapshot& snapshot, const Policy& policy) {
   for (const SeenNode& seen : snapshot.nodes) {
     NodeState node;
     node.node = &seen.node;
+    if (snapshot.nodes.size() > 1) node.prefix = seen.node.id.value + ": ";
     node.reachable = seen.reachable;
     node.cpus_free = seen.node.cpus;
     node.memory_free = seen.node.memory;
@@ -66,13 +103,22 @@ Ledger::Ledger(const Snapshot& snapshot, const Policy& policy) {
       node.devices.push_back(device_state(seen.node, gpu, snapshot.nodes.size() > 1, policy));
     nodes_.push_back(std::move(node));
   }
-  for (const Holding& holding : snapshot.holdings) hold(holding);
+  // The same input in another order is the same input.
+  std::sort(nodes_.begin(), nodes_.end(),
+            [](const NodeState& a, const NodeState& b) { return a.node->id < b.node->id; });
+  std::vector<const Holding*> holdings;
+  for (const Holding& holding : snapshot.holdings) holdings.push_back(&holding);
+  std::sort(holdings.begin(), holdings.end(),
+            [](const Holding* a, const Holding* b) { return a->attempt < b->attempt; });
+  for (const Holding* holding : holdings) hold(*holding);
   // A device without a visible process and without a grant, but with memory in use, is not proven
   // free: somebody is on it whom this host does not show.
   for (NodeState& node : nodes_)
-    for (DeviceState& device : node.devices)
+    for (DeviceState& device : node.devices) {
+      if (!device.closed) device.closed = leftovers(device);
       if (!device.closed && device.empty())
         device.closed = unseen_memory(*device.gpu, device.label, policy);
+    }
 }
 
 void Ledger::hold(const Holding& holding) {
@@ -80,22 +126,32 @@ void Ledger::hold(const Holding& holding) {
     if (node.node->id != holding.grant.node) continue;
     node.cpus_free -= holding.grant.cpus;
     node.memory_free -= holding.grant.memory;
+    node.held.push_back(
+        {holding.attempt, holding.grant.cpus, holding.grant.memory,
+         holding.ended ? std::optional<Instant>(holding.since) : holding.expected_end});
   }
   for (const DeviceGrant& device : holding.grant.devices)
     if (DeviceState* state = find_mutable(device.gpu))
       state->holders.push_back(holder_of(holding, device));
 }
 
-void Ledger::reserve(const DeviceUuid& gpu, JobId job, Instant from) {
-  DeviceState* state = find_mutable(gpu);
-  if (state == nullptr) return;
-  Holder holder;
-  holder.attempt = AttemptId{job, 0};
-  holder.device.gpu = gpu;
-  holder.device.uuid = gpu;
-  holder.expected_end = from;
-  holder.reserved = true;
-  state->holders.push_back(holder);
+void Ledger::reserve(JobId job, const NodeId& node, const std::vector<Kept>& devices, int cpus,
+                     Bytes memory, Instant from) {
+  const AttemptId nobody{job, 0};
+  for (const Kept& kept : devices) {
+    DeviceState* state = find_mutable(kept.gpu);
+    if (state == nullptr) continue;
+    Holder holder;
+    holder.attempt = nobody;
+    holder.device.gpu = kept.gpu;
+    holder.device.uuid = kept.uuid;
+    holder.device.kind = kept.kind;
+    holder.expected_end = from;
+    holder.reserved = true;
+    state->holders.push_back(holder);
+  }
+  for (NodeState& n : nodes_)
+    if (n.node->id == node) n.reserved.push_back({nobody, cpus, memory, from});
 }
 
 DeviceState* Ledger::find_mutable(const DeviceUuid& gpu) {
@@ -144,8 +200,7 @@ std::optional<std::string> overlap(const Snapshot& snapshot) {
       by_gpu[device.gpu].push_back({"attempt " + to_string(holding.attempt), device});
   std::map<DeviceUuid, Bytes> capacity;
   for (const SeenNode& seen : snapshot.nodes)
-    for (const Gpu& gpu : seen.node.gpus)
-      if (gpu.memory_total) capacity[gpu.uuid] = *gpu.memory_total;
+    for (const Gpu& gpu : seen.node.gpus) capacity[gpu.uuid] = usable_memory(gpu);
   for (const auto& [uuid, on] : by_gpu)
     if (auto found = clash(on, capacity.count(uuid) ? capacity[uuid] : Bytes{})) return found;
   return std::nullopt;

@@ -23,6 +23,14 @@ struct Holder {
   bool reserved = false;  // not running yet: the pool's first blocked job waits for this device
 };
 
+// CPUs and host memory that somebody holds, or that are reserved from `expected_end` on.
+struct HostShare {
+  AttemptId attempt;
+  int cpus = 0;
+  Bytes memory;
+  std::optional<Instant> expected_end;
+};
+
 // A GPU as the placer sees it. `closed` says why nothing may start on it, whoever asks.
 struct DeviceState {
   const Gpu* gpu = nullptr;
@@ -35,16 +43,32 @@ struct DeviceState {
   bool mig() const { return gpu->mig.enabled.has_value() && *gpu->mig.enabled; }
   bool empty() const { return holders.empty(); }
   Bytes shared_memory_held() const;
+  // What is really left for shares. Granted memory counts at once; a holder that uses more counts
+  // with what it uses, and processes that are not takt's count too.
+  Bytes memory_left() const;
   int shared_compute_held() const;
 };
 
 struct NodeState {
   const Node* node = nullptr;
   bool reachable = true;
+  std::string prefix;  // "n1: " in front of sentences when there are several nodes, else ""
   int cpus_free = 0;
   Bytes memory_free;
+  std::vector<HostShare> held;       // what makes the difference to the node's own numbers
+  std::vector<HostShare> reserved;   // from `expected_end` on
   std::vector<DeviceState> devices;  // by index
 };
+
+// A device that is kept for a job: a whole GPU (uuid = gpu) or one MIG instance of it.
+struct Kept {
+  DeviceUuid gpu;
+  DeviceUuid uuid;
+  DeviceKind kind = DeviceKind::whole_gpu;
+};
+
+// What the device has without what the driver keeps for itself; zero when it is not told.
+Bytes usable_memory(const Gpu& gpu);
 
 class Ledger {
  public:
@@ -52,13 +76,14 @@ class Ledger {
   const std::vector<NodeState>& nodes() const { return nodes_; }
   // Books a grant, so that the rest of the pass sees it.
   void hold(const Holding& holding);
-  // Books a device for the job that holds the reservation, from `from` on.
-  void reserve(const DeviceUuid& gpu, JobId job, Instant from);
+  // Books devices, CPUs and memory for the job that holds the reservation, from `from` on.
+  void reserve(JobId job, const NodeId& node, const std::vector<Kept>& devices, int cpus,
+               Bytes memory, Instant from);
   const DeviceState* find(const DeviceUuid& gpu) const;
 
  private:
   DeviceState* find_mutable(const DeviceUuid& gpu);
-  std::vector<NodeState> nodes_;
+  std::vector<NodeState> nodes_;  // by id
 };
 
 // True when some grants of the holdings overlap: a whole GPU with anything else, one MIG instance

@@ -9,10 +9,6 @@
 namespace takt::schedule {
 namespace {
 
-std::string gib(Bytes b) {
-  return fmt::format("{:.1f} GiB", static_cast<double>(b.value) / (1 << 30));
-}
-
 std::string types_of(const GpuRequest& gpus) {
   std::string text;
   for (const std::string& t : gpus.types) text += (text.empty() ? " (" : ", ") + t;
@@ -32,27 +28,43 @@ RuleAnswer apply_rules(const Request& request, const NodeState& node) {
     mig.blockers.insert(mig.blockers.end(), whole.blockers.begin(), whole.blockers.end());
     return mig;
   }
-  return share(request, node);
+  RuleAnswer shared = share(request, node);
+  if (shared.devices) return shared;
+  // A MIG instance isolates more than was asked, never less: on machines of instances only it is
+  // what a memory request gets.
+  RuleAnswer mig = mig_instance(request, node);
+  if (mig.devices) return mig;
+  const bool shareable = std::any_of(
+      node.devices.begin(), node.devices.end(),
+      [&](const DeviceState& d) { return !d.mig() && !d.closed && type_fits(request, *d.gpu); });
+  if (!shareable && !mig.blockers.empty()) shared.blockers.erase(shared.blockers.begin());
+  shared.blockers.insert(shared.blockers.end(), mig.blockers.begin(), mig.blockers.end());
+  return shared;
 }
 
-int cpus_needed(const JobSpec& spec) {
-  const bool no_gpu = !spec.gpus.count && !spec.gpus.memory;
-  return std::max(spec.cpus, no_gpu ? 1 : 0);
-}
-
-std::optional<Blocker> host_short(const JobSpec& spec, const NodeState& node) {
+// Of CPUs and host memory. What is reserved for another job is free to those that end before.
+void add_host_shortage(const Request& request, const NodeState& node,
+                       std::vector<Blocker>& blockers) {
+  const JobSpec& spec = *request.spec;
+  int cpus_free = node.cpus_free;
+  Bytes memory_free = node.memory_free;
+  for (const HostShare& r : node.reserved) {
+    if (request.would_end && *request.would_end <= *r.expected_end) continue;
+    cpus_free -= r.cpus;
+    memory_free -= r.memory;
+  }
   const int cpus = cpus_needed(spec);
-  if (cpus > node.cpus_free)
-    return Blocker{BlockerKind::cpus_short, fmt::format("{} CPU{}", cpus, cpus == 1 ? "" : "s"),
-                   fmt::format("{} free of {} on {}", std::max(0, node.cpus_free), node.node->cpus,
-                               node.node->id.value),
-                   "wait for a job to end, or ask for fewer CPUs"};
-  if (spec.memory && *spec.memory > node.memory_free)
-    return Blocker{BlockerKind::cpus_short, gib(*spec.memory) + " of host memory",
-                   fmt::format("{} free of {} on {}", gib(node.memory_free), gib(node.node->memory),
-                               node.node->id.value),
-                   "wait for a job to end, or ask for less memory"};
-  return std::nullopt;
+  if (cpus > cpus_free)
+    blockers.push_back({BlockerKind::cpus_short,
+                        fmt::format("{} CPU{}", cpus, cpus == 1 ? "" : "s"),
+                        fmt::format("{} free of {} on {}", std::max(0, cpus_free), node.node->cpus,
+                                    node.node->id.value),
+                        "wait for a job to end, or ask for fewer CPUs"});
+  if (spec.memory && *spec.memory > memory_free)
+    blockers.push_back({BlockerKind::cpus_short, gib(*spec.memory) + " of host memory",
+                        fmt::format("{} free of {} on {}", gib(std::max(Bytes{0}, memory_free)),
+                                    gib(node.node->memory), node.node->id.value),
+                        "wait for a job to end, or ask for less memory"});
 }
 
 RuleAnswer no_gpu_answer() {
@@ -72,13 +84,20 @@ RuleAnswer try_node(const Request& request, const NodeState& node) {
                                "look at the host; `takt doctor` says what the server last heard"});
     return answer;
   }
-  const auto shortage = host_short(*request.spec, node);
-  const GpuRequest& gpus = request.spec->gpus;
-  answer = !gpus.count && !gpus.memory ? no_gpu_answer() : apply_rules(request, node);
-  if (shortage) {
-    answer.devices.reset();
-    answer.blockers.push_back(*shortage);
+  if (!wants_gpu(*request.spec)) {
+    answer = no_gpu_answer();
+  } else {
+    // A node without the type has nothing to say: others have it.
+    if (std::none_of(node.devices.begin(), node.devices.end(),
+                     [&](const DeviceState& d) { return type_fits(request, *d.gpu); }))
+      return answer;
+    answer = apply_rules(request, node);
   }
+  std::vector<Blocker> shortage;
+  add_host_shortage(request, node, shortage);
+  if (shortage.empty()) return answer;
+  answer.devices.reset();
+  answer.blockers.insert(answer.blockers.end(), shortage.begin(), shortage.end());
   return answer;
 }
 
@@ -92,12 +111,23 @@ Blocker no_gpu_blocker(const Request& request, const std::vector<const Node*>& n
 
 }  // namespace
 
+std::string gib(Bytes b) {
+  return fmt::format("{:.1f} GiB", static_cast<double>(b.value) / (1 << 30));
+}
+
+bool wants_gpu(const JobSpec& spec) {
+  return spec.gpus.count ? *spec.gpus.count > 0 : spec.gpus.memory.has_value();
+}
+
+int cpus_needed(const JobSpec& spec) { return std::max(spec.cpus, wants_gpu(spec) ? 0 : 1); }
+
 std::string describe_request(const JobSpec& spec) {
   const GpuRequest& gpus = spec.gpus;
+  if (!wants_gpu(spec)) return "no GPU";
   if (gpus.count)
-    return fmt::format("{} GPU{}{}", *gpus.count, *gpus.count == 1 ? "" : "s", types_of(gpus));
-  if (gpus.memory) return gib(*gpus.memory) + " on one device" + types_of(gpus);
-  return "no GPU";
+    return fmt::format("{} GPU{}{}{}", *gpus.count, *gpus.count == 1 ? "" : "s",
+                       gpus.memory ? " of at least " + gib(*gpus.memory) : "", types_of(gpus));
+  return gib(*gpus.memory) + " on one device" + types_of(gpus);
 }
 
 std::optional<Blocker> never_fits(const Request& request, const std::vector<SeenNode>& nodes,
@@ -123,9 +153,9 @@ std::optional<Blocker> never_fits(const Request& request, const std::vector<Seen
       if (type_fits(request, gpu)) fitting.push_back(&gpu);
     }
   }
-  const bool wants_gpu = request.spec->gpus.count || request.spec->gpus.memory;
-  if (wants_gpu && gpus.empty()) return no_gpu_blocker(request, hosts);
-  if (wants_gpu && fitting.empty()) return no_such_type(request, gpus);
+  const bool gpu_asked = wants_gpu(*request.spec);
+  if (gpu_asked && gpus.empty()) return no_gpu_blocker(request, hosts);
+  if (gpu_asked && fitting.empty()) return no_such_type(request, gpus);
   const Ledger ledger(empty, policy);
   std::vector<Blocker> blockers;
   for (const NodeState& node : ledger.nodes()) {
@@ -134,8 +164,12 @@ std::optional<Blocker> never_fits(const Request& request, const std::vector<Seen
     blockers.insert(blockers.end(), answer.blockers.begin(), answer.blockers.end());
   }
   if (blockers.empty()) return std::nullopt;
+  std::string available;
+  for (const Blocker& b : blockers)
+    if (b.needed == blockers.front().needed)
+      available += (available.empty() ? "" : "; ") + b.available;
   return Blocker{BlockerKind::larger_than_cluster, blockers.front().needed,
-                 "even with all machines empty: " + blockers.front().available,
+                 "even with all machines empty: " + available,
                  "ask for less, or submit it with --wait-for-capacity"};
 }
 
@@ -152,13 +186,17 @@ Verdict place(const Request& request, const Ledger& ledger, const Policy& policy
       if (type_fits(request, *device.gpu)) fitting.push_back(device.gpu);
     }
   }
-  const bool wants_gpu = request.spec->gpus.count || request.spec->gpus.memory;
+  const bool gpu_asked = wants_gpu(*request.spec);
   if (hosts.empty())
     return Unavailable{{{BlockerKind::no_agent, describe_request(*request.spec),
                          "no node has reported yet", "wait a moment; `takt doctor` says more"}},
                        {}};
-  if (wants_gpu && all.empty()) return Infeasible{{no_gpu_blocker(request, hosts)}, {}};
-  if (wants_gpu && fitting.empty()) return Infeasible{{no_such_type(request, all)}, {}};
+  if (gpu_asked && fitting.empty()) {
+    // What no machine has is said first, and then what else is short.
+    blockers.push_back(all.empty() ? no_gpu_blocker(request, hosts) : no_such_type(request, all));
+    for (const NodeState& node : ledger.nodes()) add_host_shortage(request, node, blockers);
+    return Infeasible{std::move(blockers), {}};
+  }
 
   std::optional<RuleAnswer> best;
   const NodeState* best_node = nullptr;

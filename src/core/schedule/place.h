@@ -38,6 +38,13 @@ struct Request {
 
 Verdict place(const Request& request, const Ledger& ledger, const Policy& policy);
 
+// "12.0 GiB".
+std::string gib(Bytes bytes);
+// CPUs that the job takes: what it asks, and at least one where it asks for no GPU.
+int cpus_needed(const JobSpec& spec);
+// Does it ask for GPUs or parts of them at all?
+bool wants_gpu(const JobSpec& spec);
+
 // What the request comes to in people's words: "2 GPUs (h100)", "12.0 GiB on one device", "no GPU".
 std::string describe_request(const JobSpec& spec);
 

@@ -10,8 +10,8 @@ std::int64_t decayed(std::int64_t usage, Duration age, Duration half_life) {
   if (halvings >= 62) return 0;
   usage >>= halvings;
   // In thousandths, so that the product stays far below 2^63.
-  const std::int64_t rest =
-      (age.us % half_life.us) / std::max<std::int64_t>(1, half_life.us / 1000);
+  const std::int64_t rest = std::min<std::int64_t>(
+      1000, (age.us % half_life.us) / std::max<std::int64_t>(1, half_life.us / 1000));
   return usage - usage / 2000 * rest - usage % 2000 * rest / 2000;
 }
 
@@ -54,26 +54,34 @@ void Queue::enter_next_tier() {
   order_.clear();
   if (it == tiers_.end()) return;
   tier_ = it->first;
-  for (const auto& [user, jobs] : it->second) order_.insert({usage_[user], user});
+  for (const auto& [user, jobs] : it->second) order_.insert(*turn_of(user));
+}
+
+// None when the user has no job left in the present tier.
+std::optional<Queue::Turn> Queue::turn_of(const std::string& user) {
+  const auto it = tiers_[*tier_].find(user);
+  if (it == tiers_[*tier_].end() || it->second.empty()) return std::nullopt;
+  const WaitingJob& job = *it->second.back();
+  return Turn{usage_[user], job.submitted, job.id, user};
 }
 
 const WaitingJob* Queue::next() {
   if (order_.empty()) return nullptr;
-  const std::string user = order_.begin()->second;
+  const std::string user = order_.begin()->user;
+  order_.erase(order_.begin());
   auto& jobs = tiers_[*tier_][user];
   const WaitingJob* job = jobs.back();
   jobs.pop_back();
-  if (jobs.empty()) order_.erase(order_.begin());
+  if (auto turn = turn_of(user)) order_.insert(std::move(*turn));
   if (order_.empty()) enter_next_tier();
   return job;
 }
 
 void Queue::charge(const std::string& user, std::int64_t milli_gpu_seconds) {
-  const auto it = order_.find({usage_[user], user});
-  const bool waiting = it != order_.end();
-  if (waiting) order_.erase(it);
+  const auto before = tier_ ? turn_of(user) : std::nullopt;
+  if (before) order_.erase(*before);
   usage_[user] += milli_gpu_seconds;
-  if (waiting) order_.insert({usage_[user], user});
+  if (before) order_.insert(*turn_of(user));
 }
 
 }  // namespace takt::schedule

@@ -1,6 +1,7 @@
 #pragma once
 // In which order waiting jobs are looked at: tier, then fair share between users, then age, then
 // id.
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -31,13 +32,22 @@ class Queue {
   void charge(const std::string& user, std::int64_t milli_gpu_seconds);
 
  private:
+  // Who is next: the least use, then the oldest submission.
+  struct Turn {
+    std::int64_t usage = 0;
+    Instant submitted;
+    JobId job;
+    std::string user;
+    auto operator<=>(const Turn&) const = default;
+  };
   using UserJobs =
       std::map<std::string, std::vector<const WaitingJob*>>;  // by age, taken from the back
   std::map<Tier, UserJobs> tiers_;
   std::map<std::string, std::int64_t> usage_;
-  std::set<std::pair<std::int64_t, std::string>> order_;  // of the present tier: usage, user
+  std::set<Turn> order_;  // of the present tier
   std::optional<Tier> tier_;
   void enter_next_tier();
+  std::optional<Turn> turn_of(const std::string& user);
 };
 
 // Usage decays by half every half-life. Integer arithmetic, linear between the halvings (at most 6

@@ -8,11 +8,14 @@
 namespace takt::schedule {
 namespace {
 
-bool taken(const DeviceState& device, const MigInstance& instance) {
+bool taken(const Request& request, const DeviceState& device, const MigInstance& instance) {
   return std::any_of(device.holders.begin(), device.holders.end(), [&](const Holder& h) {
-    return h.device.uuid == instance.uuid || h.device.kind == DeviceKind::whole_gpu;
+    return (h.device.uuid == instance.uuid || h.device.kind == DeviceKind::whole_gpu) &&
+           !ends_before(request, h);
   });
 }
+
+}  // namespace
 
 bool covers(const Request& request, const Gpu& gpu, const MigInstance& instance) {
   if (!instance.memory_total || *instance.memory_total < *request.spec->gpus.memory) return false;
@@ -25,8 +28,6 @@ bool covers(const Request& request, const Gpu& gpu, const MigInstance& instance)
   return instance.compute_slices * 100 >= *request.spec->gpus.compute_percent * slices;
 }
 
-}  // namespace
-
 RuleAnswer mig_instance(const Request& request, const NodeState& node) {
   RuleAnswer answer;
   const DeviceState* best_device = nullptr;
@@ -38,7 +39,7 @@ RuleAnswer mig_instance(const Request& request, const NodeState& node) {
     for (const MigInstance& instance : device.gpu->mig.instances) {
       if (instance.memory_total) largest = std::max(largest, instance.memory_total->value);
       if (!covers(request, *device.gpu, instance)) continue;
-      if (taken(device, instance)) {
+      if (taken(request, device, instance)) {
         ++busy;
         continue;
       }
@@ -62,8 +63,9 @@ RuleAnswer mig_instance(const Request& request, const NodeState& node) {
     answer.blockers.push_back(
         {BlockerKind::memory_short,
          fmt::format("{} MiB on one MIG instance", request.spec->gpus.memory->value >> 20),
-         busy > 0 ? fmt::format("{} instance{} would do, all in use", busy, busy == 1 ? "" : "s")
-                  : fmt::format("the largest instance has {} MiB", largest >> 20),
+         node.prefix + (busy > 0 ? fmt::format("{} instance{} would do, all in use", busy,
+                                               busy == 1 ? "" : "s")
+                                 : fmt::format("the largest instance has {} MiB", largest >> 20)),
          busy > 0 ? "wait for one of them" : "ask for less memory"});
   return answer;
 }

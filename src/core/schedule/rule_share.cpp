@@ -14,19 +14,10 @@ constexpr const char* kWatchedDomain = "watched";
 // Only shares of the same domain may be neighbours, and never a serving job's.
 bool joinable(const Request& request, const DeviceState& device) {
   return std::all_of(device.holders.begin(), device.holders.end(), [&](const Holder& h) {
-    if (h.reserved)
-      return request.would_end && h.expected_end && *request.would_end <= *h.expected_end;
+    if (h.reserved) return ends_before(request, h);
     return h.device.kind == DeviceKind::share && h.domain == kWatchedDomain &&
            h.tier != Tier::serving && request.tier != Tier::serving;
   });
-}
-
-// What is really left: granted memory counts at once, and a neighbour that uses more than it was
-// granted counts with what it uses.
-Bytes memory_left(const DeviceState& device) {
-  Bytes held = device.shared_memory_held();
-  if (device.gpu->memory_used) held = std::max(held, *device.gpu->memory_used);
-  return device.capacity - held;
 }
 
 struct Candidate {
@@ -40,15 +31,18 @@ Blocker memory_blocker(const Request& request, const NodeState& node) {
     if (!type_fits(request, *d.gpu) || d.closed || d.mig()) continue;
     const bool free_or_shared = joinable(request, d);
     detail += detail.empty() ? "" : "; ";
-    if (free_or_shared)
-      detail += fmt::format("{} has {} of {} MiB free", d.label, memory_left(d).value >> 20,
+    if (!d.gpu->memory_total)
+      detail += fmt::format("{}'s memory is not known ({})", d.label,
+                            to_string(d.gpu->memory_total.error()));
+    else if (free_or_shared)
+      detail += fmt::format("{} has {} of {} MiB free", d.label, d.memory_left().value >> 20,
                             d.capacity.value >> 20);
     else
       detail += held_by(d);
   }
   return {BlockerKind::memory_short,
           fmt::format("{} MiB on one device", request.spec->gpus.memory->value >> 20),
-          detail.empty() ? "no device that may be shared" : detail,
+          detail.empty() ? node.prefix + "no device that may be shared" : detail,
           "wait for one of these jobs, or ask for less memory"};
 }
 
@@ -61,7 +55,7 @@ RuleAnswer share(const Request& request, const NodeState& node) {
   for (const DeviceState& device : node.devices) {
     if (device.closed || device.mig() || !type_fits(request, *device.gpu)) continue;
     if (!joinable(request, device)) continue;
-    const Bytes left = memory_left(device);
+    const Bytes left = device.memory_left();
     if (left < want) continue;
     if (compute < 100 && device.shared_compute_held() + compute > 100) continue;
     // Already shared before empty, then the tightest fit: whole GPUs stay whole for gangs.

@@ -5,23 +5,14 @@
 #include <algorithm>
 #include <map>
 
+#include "core/schedule/links.h"
 #include "core/schedule/rules.h"
 
 namespace takt::schedule {
 namespace {
 
-// Number of NVLink connections inside a set: what a gang's all-reduce runs over.
-int nvlinks_within(const Node& node, const std::vector<const DeviceState*>& set) {
-  int sum = 0;
-  auto in_set = [&](const DeviceUuid& uuid) {
-    return std::any_of(set.begin(), set.end(),
-                       [&](const DeviceState* d) { return d->gpu->uuid == uuid; });
-  };
-  for (const GpuLink& link : node.links)
-    if (link.kind == LinkKind::nvlink && in_set(link.a) && in_set(link.b))
-      sum += std::max(1, link.nvlinks);
-  return sum;
-}
+// Trying all sets costs 12,870 looks at most for 16 GPUs.
+constexpr std::size_t kTryAllMax = 16;
 
 bool throttled(const Gpu& gpu) {
   if (!gpu.throttle_reasons) return false;
@@ -34,57 +25,67 @@ bool throttled(const Gpu& gpu) {
 
 // Lower is better. NVLinks inside count for us; links torn between the set and the free rest count
 // against us (they would be missing for the next gang); a throttling GPU slows the whole gang.
-int cost(const Node& node, const std::vector<const DeviceState*>& set,
-         const std::vector<const DeviceState*>& all_free) {
-  std::vector<const DeviceState*> rest;
-  for (const DeviceState* d : all_free)
-    if (std::find(set.begin(), set.end(), d) == set.end()) rest.push_back(d);
-  const int inside = nvlinks_within(node, set);
-  const int torn = nvlinks_within(node, all_free) - inside - nvlinks_within(node, rest);
+int cost(const std::vector<bool>& hot, const Links& links, const Positions& set) {
   int sick = 0;
-  for (const DeviceState* d : set) sick += throttled(*d->gpu) ? 1 : 0;
-  return sick * 100'000 + torn * 100 - inside * 1'000;
+  for (const std::size_t i : set) sick += hot[i] ? 1 : 0;
+  return sick * 100'000 + links.leaving(set) * 100 - links.within(set) * 1'000;
 }
 
-// The best set of `count`, by trying all of them: 12,870 at most for 16 GPUs. Above that the first
-// `count` by index, which keeps neighbours together on every machine seen so far.
-std::vector<const DeviceState*> best_set(const Node& node, int count,
-                                         const std::vector<const DeviceState*>& free) {
-  const int n = static_cast<int>(free.size());
-  std::vector<const DeviceState*> best(free.begin(), free.begin() + count);
-  if (n > 16 || n == count) return best;
-  int best_cost = cost(node, best, free);
-  std::vector<bool> pick(static_cast<std::size_t>(n), false);
-  std::fill(pick.begin(), pick.begin() + count, true);
-  while (std::prev_permutation(pick.begin(), pick.end())) {
-    std::vector<const DeviceState*> set;
-    for (int i = 0; i < n; ++i)
-      if (pick[static_cast<std::size_t>(i)]) set.push_back(free[static_cast<std::size_t>(i)]);
-    const int c = cost(node, set, free);
-    if (c < best_cost) {
-      best_cost = c;
-      best = set;
-    }
+struct Choice {
+  Positions set;  // empty: none is connected as asked
+  int cost = 0;
+  int links = 0;
+  int hot = 0;
+  // Between models: a gang runs over its links, so they come before the price (the order in which
+  // models are looked at). A single GPU has none.
+  auto key() const { return std::make_pair(hot, -links); }
+};
+
+// The best set of `count` of the free devices. Of more than kTryAllMax the first ones by index
+// (neighbours stay together on every machine seen so far), hot ones last.
+Choice best_set(const Node& node, std::size_t count, bool must_connect,
+                const std::vector<const DeviceState*>& free) {
+  const Links links(node, free);
+  std::vector<bool> hot;
+  for (const DeviceState* d : free) hot.push_back(throttled(*d->gpu));
+  Choice best;
+  const auto consider = [&](Positions set) {
+    if (must_connect && !links.connected(set)) return;
+    const int c = cost(hot, links, set);
+    if (best.set.empty() || c < best.cost) best = {std::move(set), c, 0, 0};
+  };
+  if (free.size() > kTryAllMax) {
+    Positions order;
+    for (std::size_t i = 0; i < free.size(); ++i) order.push_back(i);
+    std::stable_partition(order.begin(), order.end(), [&](std::size_t i) { return !hot[i]; });
+    Positions set =
+        must_connect ? links.earliest_connected(order, count)
+                     : Positions(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count));
+    if (!set.empty()) consider(std::move(set));
+  } else {
+    std::vector<bool> pick(free.size(), false);
+    std::fill(pick.begin(), pick.begin() + static_cast<std::ptrdiff_t>(count), true);
+    do {
+      Positions set;
+      for (std::size_t i = 0; i < pick.size(); ++i)
+        if (pick[i]) set.push_back(i);
+      consider(std::move(set));
+    } while (std::prev_permutation(pick.begin(), pick.end()));
   }
+  std::sort(best.set.begin(), best.set.end());
+  best.links = links.within(best.set);
+  for (const std::size_t i : best.set) best.hot += hot[i] ? 1 : 0;
   return best;
 }
 
-std::string labels(const std::vector<const DeviceState*>& set) {
-  std::string text;
-  for (const DeviceState* d : set) text += (text.empty() ? "" : ", ") + d->label;
-  return text;
-}
-
-// What the node has of the asked types, whoever is on it.
+// What is there for the request on one node, counted for the explanation.
 struct Stock {
-  int of_type = 0;
-  int in_mig_mode = 0;
-  std::map<std::string, int> by_model;  // whole GPUs only
-  int most_of_one_model() const {
-    int most = 0;
-    for (const auto& [model, n] : by_model) most = std::max(most, n);
-    return most;
-  }
+  std::size_t of_type = 0;
+  std::size_t mig = 0;
+  std::size_t large_enough = 0;
+  Bytes largest;
+  std::string largest_label;
+  std::string holders;
 };
 
 Stock stock_of(const Request& request, const NodeState& node) {
@@ -92,96 +93,130 @@ Stock stock_of(const Request& request, const NodeState& node) {
   for (const DeviceState& d : node.devices) {
     if (!type_fits(request, *d.gpu)) continue;
     ++stock.of_type;
-    if (d.mig())
-      ++stock.in_mig_mode;
-    else
-      ++stock.by_model[d.gpu->model];
+    stock.mig += d.mig() ? 1 : 0;
+    if (d.mig()) continue;
+    if (d.capacity > stock.largest || stock.largest_label.empty()) {
+      stock.largest = d.capacity;
+      stock.largest_label = d.label;
+    }
+    if (d.capacity >= request.spec->gpus.memory.value_or(Bytes{})) ++stock.large_enough;
+    if (!d.closed && !d.empty()) stock.holders += (stock.holders.empty() ? "" : "; ") + held_by(d);
   }
   return stock;
 }
 
-std::vector<Blocker> why_not(const Request& request, int count, const NodeState& node,
-                             const Stock& stock, std::size_t most_free) {
+struct FreeCount {
+  std::size_t all = 0;
+  std::size_t of_one_model = 0;  // of the model with the most
+  bool unconnected = false;      // enough of one model, but not connected as asked
+};
+
+std::vector<Blocker> why_not(const Request& request, std::size_t count, const NodeState& node,
+                             const FreeCount& free) {
   std::vector<Blocker> blockers;
-  std::string holders;
-  for (const DeviceState& d : node.devices) {
-    if (!type_fits(request, *d.gpu) || d.closed || d.empty() || d.mig()) continue;
-    holders += (holders.empty() ? "" : "; ") + held_by(d);
-  }
+  const Stock stock = stock_of(request, node);
+  const std::string needed = describe_request(*request.spec);
   const std::string in_mig =
-      stock.in_mig_mode > 0
-          ? fmt::format("; {} of them in MIG mode, not a whole GPU", stock.in_mig_mode)
-          : "";
-  if (!holders.empty() || static_cast<int>(most_free) < count)
-    blockers.push_back({BlockerKind::gpus_busy, describe_request(*request.spec),
-                        fmt::format("{} free of {}{}{}{}", most_free, stock.of_type, in_mig,
-                                    holders.empty() ? "" : ": ", holders),
-                        holders.empty() ? "see the blockers of the single GPUs"
-                                        : "wait for one of these jobs, or ask for fewer GPUs"});
+      stock.mig > 0 ? fmt::format("; {} of them in MIG mode, not a whole GPU", stock.mig) : "";
+  if (request.spec->gpus.memory && stock.large_enough == 0 && stock.mig < stock.of_type) {
+    blockers.push_back({BlockerKind::memory_short, needed,
+                        fmt::format("{}the largest whole GPU is {} with {}", node.prefix,
+                                    stock.largest_label, gib(stock.largest)),
+                        "ask for less memory"});
+  } else if (free.unconnected) {
+    blockers.push_back(
+        {BlockerKind::gpus_busy, fmt::format("{} GPUs connected by NVLink", count),
+         fmt::format("{}no {} of the {} free ones are connected with each other by NVLink{}",
+                     node.prefix, count, free.of_one_model,
+                     stock.holders.empty() ? "" : ": " + stock.holders),
+         "wait for connected ones, or leave `link: nvlink` out"});
+  } else if (free.all >= count) {
+    blockers.push_back({BlockerKind::gpus_busy, needed + " of one model",
+                        fmt::format("{}{} free of {}, at most {} of one model{}{}", node.prefix,
+                                    free.all, stock.of_type, free.of_one_model, in_mig,
+                                    stock.holders.empty() ? "" : ": " + stock.holders),
+                        "ask for fewer GPUs, or wait for more of one model"});
+  } else if (!stock.holders.empty() || free.all < count) {
+    blockers.push_back({BlockerKind::gpus_busy, needed,
+                        fmt::format("{}{} free of {}{}{}", node.prefix, free.all, stock.of_type,
+                                    in_mig, stock.holders.empty() ? "" : ": " + stock.holders),
+                        stock.holders.empty()
+                            ? "see the blockers of the single GPUs"
+                            : "wait for one of these jobs, or ask for fewer GPUs"});
+  }
   add_closed(blockers, request, node);
   return blockers;
 }
 
 using Set = std::vector<const DeviceState*>;
 
-// The free GPUs that a gang may be made of: by model, or all together where the node could never
-// give that many of one model.
-std::vector<Set> candidates(const Request& request, int count, const NodeState& node,
-                            const Stock& stock) {
-  const bool mixed = stock.most_of_one_model() < count;
-  std::map<std::pair<std::int64_t, std::string>, Set> groups;
-  for (const DeviceState& device : node.devices) {
-    if (!type_fits(request, *device.gpu) || !usable_whole(request, device)) continue;
-    if (request.spec->gpus.memory && device.capacity < *request.spec->gpus.memory) continue;
-    if (mixed)
-      groups[{0, ""}].push_back(&device);
-    else
-      groups[{device.capacity.value, device.gpu->model}].push_back(&device);
-  }
-  std::vector<Set> sets;  // cheaper first: the model with the least memory
-  for (auto& [key, set] : groups) sets.push_back(std::move(set));
-  return sets;
-}
-
-RuleAnswer placed_on(const Set& set, int links, int set_cost) {
+RuleAnswer placed_on(const Set& free, const Choice& choice) {
   RuleAnswer answer;
   answer.devices.emplace();
+  std::string labels;
   bool one_model = true;
-  for (const DeviceState* d : set) {
-    answer.devices->push_back(
-        {DeviceKind::whole_gpu, d->gpu->uuid, d->gpu->uuid, d->capacity, 100});
-    one_model = one_model && d->gpu->model == set.front()->gpu->model;
+  for (const std::size_t i : choice.set) {
+    const DeviceState& d = *free[i];
+    answer.devices->push_back({DeviceKind::whole_gpu, d.gpu->uuid, d.gpu->uuid, d.capacity, 100});
+    labels += (labels.empty() ? "" : ", ") + d.label;
+    one_model = one_model && d.gpu->model == free[choice.set.front()]->gpu->model;
   }
+  const std::size_t count = choice.set.size();
   answer.isolation = Isolation::strict;
-  answer.because =
-      fmt::format("{} whole GPU{}{}: {}{}", set.size(), set.size() == 1 ? "" : "s",
-                  set.size() == 1 ? ""
-                  : one_model     ? " of one model"
-                                  : " of several models",
-                  labels(set), links > 0 ? fmt::format(" ({} NVLinks inside)", links) : "");
-  answer.score = set_cost;
+  answer.because = fmt::format(
+      "{} whole GPU{}{}: {}{}", count, count == 1 ? "" : "s",
+      count == 1  ? ""
+      : one_model ? " of one model"
+                  : " of several models",
+      labels, choice.links > 0 ? fmt::format(" ({} NVLinks inside)", choice.links) : "");
+  answer.score = choice.cost;
   return answer;
 }
 
 }  // namespace
 
+bool one_model_can(const Request& request, std::size_t count, const NodeState& node) {
+  std::map<std::string, std::size_t> by_model;
+  for (const DeviceState& d : node.devices)
+    if (type_fits(request, *d.gpu) && !d.mig() &&
+        d.capacity >= request.spec->gpus.memory.value_or(Bytes{}) &&
+        ++by_model[d.gpu->model] >= count)
+      return true;
+  return false;
+}
+
 RuleAnswer whole_gpus(const Request& request, int count, const NodeState& node) {
-  const Stock stock = stock_of(request, node);
-  std::size_t most_free = 0;
-  std::optional<RuleAnswer> best;
-  for (const Set& free : candidates(request, count, node, stock)) {
-    most_free = std::max(most_free, free.size());
-    if (static_cast<int>(free.size()) < count) continue;
-    const Set set = best_set(*node.node, count, free);
-    const int links = nvlinks_within(*node.node, set);
-    if (request.spec->gpus.link == LinkNeed::nvlink && count > 1 && links == 0) continue;
-    const int set_cost = cost(*node.node, set, free);
-    // A gang runs over its links, so they come before the price; a single GPU has none.
-    if (!best || set_cost < *best->score) best = placed_on(set, links, set_cost);
+  const auto wanted = static_cast<std::size_t>(count);
+  // By model, cheaper first: with the least memory that the request accepts. All together only
+  // where the node could never give that many of one model.
+  const bool mixed = !one_model_can(request, wanted, node);
+  std::map<std::pair<std::int64_t, std::string>, Set> groups;
+  FreeCount free_count;
+  for (const DeviceState& device : node.devices) {
+    if (!type_fits(request, *device.gpu) || !usable_whole(request, device)) continue;
+    if (request.spec->gpus.memory && device.capacity < *request.spec->gpus.memory) continue;
+    auto& free = groups[mixed ? std::pair{std::int64_t{0}, std::string()}
+                              : std::pair{device.capacity.value, device.gpu->model}];
+    free.push_back(&device);
+    ++free_count.all;
+    free_count.of_one_model = std::max(free_count.of_one_model, free.size());
   }
-  if (best) return *best;
+  const bool must_connect = request.spec->gpus.link == LinkNeed::nvlink && wanted > 1;
+  const Set* best_group = nullptr;
+  Choice best;
+  for (const auto& [key, free] : groups) {
+    if (free.size() < wanted) continue;
+    Choice choice = best_set(*node.node, wanted, must_connect, free);
+    if (choice.set.empty()) {
+      free_count.unconnected = true;
+    } else if (best_group == nullptr || choice.key() < best.key()) {
+      best_group = &free;
+      best = std::move(choice);
+    }
+  }
+  if (best_group != nullptr) return placed_on(*best_group, best);
   RuleAnswer answer;
-  answer.blockers = why_not(request, count, node, stock, most_free);
+  answer.blockers = why_not(request, wanted, node, free_count);
   return answer;
 }
 

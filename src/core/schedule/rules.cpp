@@ -16,12 +16,15 @@ bool type_fits(const Request& request, const Gpu& gpu) {
          });
 }
 
+bool ends_before(const Request& request, const Holder& holder) {
+  return holder.reserved && request.would_end && holder.expected_end &&
+         *request.would_end <= *holder.expected_end;
+}
+
 bool usable_whole(const Request& request, const DeviceState& device) {
   if (device.closed || device.mig()) return false;
-  return std::all_of(device.holders.begin(), device.holders.end(), [&](const Holder& h) {
-    return h.reserved && request.would_end && h.expected_end &&
-           *request.would_end <= *h.expected_end;
-  });
+  return std::all_of(device.holders.begin(), device.holders.end(),
+                     [&](const Holder& h) { return ends_before(request, h); });
 }
 
 std::string held_by(const DeviceState& device) {
