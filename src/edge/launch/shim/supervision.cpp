@@ -22,6 +22,8 @@ namespace takt::shim {
 namespace {
 
 constexpr std::int64_t default_grace_us = 10'000'000;
+// Less than the launcher's patience with the answer.
+constexpr int join_wait_ms = 8000;
 // start() of the launcher waits this long for the news that exec has worked.
 constexpr int exec_wait_ms = 50;
 // Between two rounds of KILL. A process in the driver (state D) takes its time.
@@ -133,9 +135,10 @@ bool Supervision::fork_job(int& release_fd, Sentence& why) {
   return true;
 }
 
-// Without the byte the child ends by itself.
+// Without the byte the child ends by itself; one that hangs before it does not.
 void Supervision::abandon_job(int release_fd) {
   close(release_fd);
+  kill(job_, SIGKILL);
   while (waitpid(job_, &status_, 0) < 0 && errno == EINTR) {
   }
   job_ = 0;
@@ -144,7 +147,11 @@ void Supervision::abandon_job(int release_fd) {
 // The child says that it is in its cgroups, or why not.
 bool Supervision::await_cgroups(Sentence& why) {
   pollfd wait{report_fd_, POLLIN, 0};
-  while (poll(&wait, 1, -1) < 0 && errno == EINTR) {
+  if (poll(&wait, 1, join_wait_ms) <= 0) {
+    std::snprintf(why.text, sizeof why.text,
+                  "the job's cgroups could not be joined within %d s: the host hangs; try again",
+                  join_wait_ms / 1000);
+    return false;
   }
   const ssize_t size = read(report_fd_, why.text, sizeof why.text - 1);
   why.text[std::max<ssize_t>(size, 0)] = '\0';
