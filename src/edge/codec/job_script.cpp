@@ -1,6 +1,7 @@
 #include "edge/codec/job_script.h"
 
 #include <algorithm>
+#include <set>
 
 #include "edge/codec/job_fields.h"
 #include "edge/codec/sbatch_options.h"
@@ -111,6 +112,35 @@ std::string name_from_file(const std::string& file) {
   return name.empty() ? "job" : name.substr(0, 128);
 }
 
+// Variables that Slurm sets and the script reads, and takt does not set.
+std::string unset_slurm_variables(std::string_view text) {
+  constexpr std::string_view mark = "SLURM_";
+  std::set<std::string> names;
+  for (std::size_t at = text.find(mark); at != std::string_view::npos; at = text.find(mark, at)) {
+    std::size_t end = at;
+    while (end < text.size() && ((text[end] >= 'A' && text[end] <= 'Z') || text[end] == '_' ||
+                                 (text[end] >= '0' && text[end] <= '9')))
+      ++end;
+    names.emplace(text.substr(at, std::min<std::size_t>(end - at, 60)));
+    at = end;
+  }
+  names.erase("SLURM_ARRAY_TASK_ID");
+  std::string listed;
+  for (const std::string& name : names) listed += (listed.empty() ? "" : ", ") + name;
+  return listed;
+}
+
+// A task of an array finds its parameter as TAKT_PARAM_<name>; scripts for Slurm expect another
+// name.
+void name_task_as_slurm_does(JobSpec& spec) {
+  if (spec.array.count("SLURM_ARRAY_TASK_ID") == 0) return;
+  const std::vector<std::string> wrapper = {
+      "/bin/sh", "-c",
+      "SLURM_ARRAY_TASK_ID=\"$TAKT_PARAM_SLURM_ARRAY_TASK_ID\"; export SLURM_ARRAY_TASK_ID; "
+      "exec \"$0\" \"$@\""};
+  spec.argv.insert(spec.argv.begin(), wrapper.begin(), wrapper.end());
+}
+
 }  // namespace
 
 Result<ParsedJob> parse_job_script(std::string_view text, const std::string& file,
@@ -166,6 +196,11 @@ Result<ParsedJob> parse_job_script(std::string_view text, const std::string& fil
       read_job_fields(root, RunField::refused, context, fields, spec);
   }
   if (spec.name.empty()) spec.name = name_from_file(file);
+  name_task_as_slurm_does(spec);
+  const std::string unset = unset_slurm_variables(text);
+  if (!unset.empty())
+    warnings.push_back("the script uses " + unset +
+                       ", which takt does not set (it sets TAKT_JOB_ID, TAKT_GPUS and others)");
   return finish_job(std::move(spec), std::move(warnings), fields, context);
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 
 #include "edge/codec/utf8.h"
 
@@ -19,19 +20,36 @@ constexpr std::array<bool, 256> kPlain = plain_bytes();
 
 }  // namespace
 
+void JsonWriter::put(std::string_view piece) {
+  if (piece.size() > stage_.size() - used_) {
+    flush();
+    if (piece.size() > stage_.size()) {
+      out_ += piece;
+      return;
+    }
+  }
+  std::memcpy(stage_.data() + used_, piece.data(), piece.size());
+  used_ += piece.size();
+}
+
+void JsonWriter::flush() {
+  out_.append(stage_.data(), used_);
+  used_ = 0;
+}
+
 void JsonWriter::key(std::string_view name) {
-  if (comma_due_) out_ += ',';
+  if (comma_due_) put(',');
   comma_due_ = false;
-  out_ += '"';
-  out_ += name;
-  out_ += "\":";
+  put('"');
+  put(name);
+  put("\":");
 }
 
 void JsonWriter::key_text(std::string_view name) {
-  if (comma_due_) out_ += ',';
+  if (comma_due_) put(',');
   comma_due_ = false;
   escaped(name);
-  out_ += ':';
+  put(':');
 }
 
 void JsonWriter::text(std::string_view value) {
@@ -41,7 +59,7 @@ void JsonWriter::text(std::string_view value) {
 
 void JsonWriter::escaped(std::string_view value) {
   constexpr char digits[] = "0123456789abcdef";
-  out_ += '"';
+  put('"');
   std::size_t begin = 0;
   std::size_t i = 0;
   while (i < value.size()) {
@@ -57,40 +75,40 @@ void JsonWriter::escaped(std::string_view value) {
         continue;
       }
     }
-    out_.append(value, begin, i - begin);
+    put(value.substr(begin, i - begin));
     switch (c) {
-      case '"': out_ += "\\\""; break;
-      case '\\': out_ += "\\\\"; break;
-      case '\n': out_ += "\\n"; break;
-      case '\t': out_ += "\\t"; break;
-      case '\r': out_ += "\\r"; break;
+      case '"': put("\\\""); break;
+      case '\\': put("\\\\"); break;
+      case '\n': put("\\n"); break;
+      case '\t': put("\\t"); break;
+      case '\r': put("\\r"); break;
       default:
         if (c >= 0x80) {
-          out_ += "\xEF\xBF\xBD";  // U+FFFD
+          put("\xEF\xBF\xBD");  // U+FFFD
         } else {
-          out_ += "\\u00";
-          out_ += digits[c >> 4U];
-          out_ += digits[c & 0xFU];
+          put("\\u00");
+          put(digits[c >> 4U]);
+          put(digits[c & 0xFU]);
         }
     }
     begin = ++i;
   }
-  out_.append(value, begin, i - begin);
-  out_ += '"';
+  put(value.substr(begin, i - begin));
+  put('"');
 }
 
 void JsonWriter::integer(std::int64_t value) {
   comma();
   std::array<char, 24> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-  out_.append(digits.data(), static_cast<std::size_t>(end - digits.data()));
+  put({digits.data(), static_cast<std::size_t>(end - digits.data())});
 }
 
 void JsonWriter::natural(std::uint64_t value) {
   comma();
   std::array<char, 24> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-  out_.append(digits.data(), static_cast<std::size_t>(end - digits.data()));
+  put({digits.data(), static_cast<std::size_t>(end - digits.data())});
 }
 
 void JsonWriter::number(double value) {
@@ -98,29 +116,29 @@ void JsonWriter::number(double value) {
   comma();
   std::array<char, 40> digits;
   const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value).ptr;
-  out_.append(digits.data(), static_cast<std::size_t>(end - digits.data()));
+  put({digits.data(), static_cast<std::size_t>(end - digits.data())});
 }
 
 void JsonWriter::boolean(bool value) {
   comma();
-  out_ += value ? "true" : "false";
+  put(std::string_view(value ? "true" : "false"));
 }
 
 void JsonWriter::null() {
   comma();
-  out_ += "null";
+  put("null");
 }
 
 void JsonWriter::plain_text(std::string_view value) {
   comma();
-  out_ += '"';
-  out_ += value;
-  out_ += '"';
+  put('"');
+  put(value);
+  put('"');
 }
 
 void JsonWriter::raw(std::string_view json) {
   comma();
-  out_ += json;
+  put(json);
 }
 
 }  // namespace takt::codec

@@ -16,8 +16,9 @@ using exact::arbitrary;
 using exact::MemberMap;
 using testing::HasSubstr;
 
-RC_GTEST_PROP(AgentFrames, AReportComesBackAsItWas, ()) {
-  const auto report = arbitrary<control::NodeReport>();
+RC_GTEST_PROP(AgentFrames, AReportComesBackAsItWas, (std::uint64_t seed)) {
+  exact::Dice dice(seed);
+  const auto report = arbitrary<control::NodeReport>(dice);
   const std::string frame = encode_report(report);
   RC_ASSERT(frame.find('\n') == std::string::npos);
   RC_ASSERT(frame.rfind(R"({"protocol":1,"type":"report")", 0) == 0);
@@ -34,10 +35,11 @@ RC_GTEST_PROP(AgentFrames, AReportComesBackAsItWas, ()) {
   }
 }
 
-RC_GTEST_PROP(AgentFrames, AnEffectComesBackAsItWas, ()) {
-  const auto start = arbitrary<control::Start>();
-  const auto stop = arbitrary<control::Stop>();
-  const auto forget = arbitrary<control::Forget>();
+RC_GTEST_PROP(AgentFrames, AnEffectComesBackAsItWas, (std::uint64_t seed)) {
+  exact::Dice dice(seed);
+  const auto start = arbitrary<control::Start>(dice);
+  const auto stop = arbitrary<control::Stop>(dice);
+  const auto forget = arbitrary<control::Forget>(dice);
   for (const control::Effect& effect : std::vector<control::Effect>{start, stop, forget}) {
     const std::string frame = encode_effect(effect);
     RC_ASSERT(frame.find('\n') == std::string::npos);
@@ -56,9 +58,11 @@ RC_GTEST_PROP(AgentFrames, AnEffectComesBackAsItWas, ()) {
   RC_ASSERT(order.stdout_path == start.order.stdout_path);
 }
 
-RC_GTEST_PROP(AgentFrames, DamagedFramesAreRefusedAndNeverCrash, ()) {
-  std::string frame = *rc::gen::arbitrary<bool>() ? encode_report(arbitrary<control::NodeReport>())
-                                                  : encode_effect(arbitrary<control::Start>());
+RC_GTEST_PROP(AgentFrames, DamagedFramesAreRefusedAndNeverCrash, (std::uint64_t seed)) {
+  exact::Dice dice(seed);
+  std::string frame = *rc::gen::arbitrary<bool>()
+                          ? encode_report(arbitrary<control::NodeReport>(dice))
+                          : encode_effect(arbitrary<control::Start>(dice));
   const auto at = *rc::gen::inRange<std::size_t>(0, frame.size());
   if (*rc::gen::arbitrary<bool>()) {
     frame.resize(at);  // a frame cut short is never taken for a whole one
@@ -70,8 +74,9 @@ RC_GTEST_PROP(AgentFrames, DamagedFramesAreRefusedAndNeverCrash, ()) {
   }
 }
 
-RC_GTEST_PROP(Measurements, ComeBackAsTheyWere, ()) {
-  const auto measurement = arbitrary<AttemptMeasurement>();
+RC_GTEST_PROP(Measurements, ComeBackAsTheyWere, (std::uint64_t seed)) {
+  exact::Dice dice(seed);
+  const auto measurement = arbitrary<AttemptMeasurement>(dice);
   const std::string json = encode_measurement(measurement);
   const auto back = decode_measurement(json);
   if (!back) RC_FAIL(back.error().message);

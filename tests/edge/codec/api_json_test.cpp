@@ -125,12 +125,13 @@ TEST(JobsJson, TextThatIsNotUtf8StaysReadableAndTheDocumentValid) {
             "cat caf\xEF\xBF\xBD \xF0\x9F\x98\x80 \x01\x7F\n\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
 }
 
-RC_GTEST_PROP(JobsJson, AnyTextGivesAValidDocument, ()) {
+RC_GTEST_PROP(JobsJson, AnyTextGivesAValidDocument, (std::uint64_t seed)) {
+  exact::Dice dice(seed);
   JobView job = waiting_job();
-  job.command = exact::arbitrary_text();
-  job.name = exact::arbitrary_text();
-  job.reason = exact::arbitrary_text();
-  job.waiting_for[0].needed = exact::arbitrary_text();
+  job.command = exact::arbitrary_text(dice);
+  job.name = exact::arbitrary_text(dice);
+  job.reason = exact::arbitrary_text(dice);
+  job.waiting_for[0].needed = exact::arbitrary_text(dice);
   const json document = json::parse(jobs_json(head, {job}));
   if (is_utf8(job.command)) RC_ASSERT(document["jobs"][0]["command"] == job.command);
   RC_ASSERT(document["jobs"].size() == 1u);
@@ -310,18 +311,18 @@ JobSpec small_spec() {
 }
 
 // A spec that obeys all rules, otherwise arbitrary.
-JobSpec sound_spec() {
+JobSpec sound_spec(exact::Dice& dice) {
   JobSpec spec = small_spec();
   const auto maybe = [] { return *rc::gen::arbitrary<bool>(); };
   const auto span = [] { return Duration{*rc::gen::inRange<std::int64_t>(1, hours(9000).us)}; };
-  std::string bytes = exact::arbitrary_text();
+  std::string bytes = exact::arbitrary_text(dice);
   bytes.erase(std::remove(bytes.begin(), bytes.end(), '\0'), bytes.end());
   spec.argv = {"/bin/echo", bytes, ""};
   spec.command_text = bytes;
   spec.env.push_back({"B", bytes, maybe()});
   spec.workdir += "/" + bytes;
   if (maybe()) spec.name.clear();
-  if (maybe()) spec.tier = exact::arbitrary<Tier>();
+  if (maybe()) spec.tier = exact::arbitrary<Tier>(dice);
   if (maybe()) spec.gpus.count = *rc::gen::inRange(1, 9);
   if (maybe()) spec.gpus.memory = Bytes{*rc::gen::inRange<std::int64_t>(1, INT64_MAX)};
   if (spec.gpus.memory && !spec.gpus.count && maybe())
@@ -345,8 +346,9 @@ JobSpec sound_spec() {
   return spec;
 }
 
-RC_GTEST_PROP(Submissions, ASpecComesBackAsItWas, ()) {
-  const JobSpec spec = sound_spec();
+RC_GTEST_PROP(Submissions, ASpecComesBackAsItWas, (std::uint64_t seed)) {
+  exact::Dice dice(seed);
+  const JobSpec spec = sound_spec(dice);
   const auto back = job_spec_from_json(job_spec_json(spec), Limits{});
   if (!back) RC_FAIL(back.error().message);
   RC_ASSERT(*back == spec);
@@ -359,8 +361,9 @@ RC_GTEST_PROP(Submissions, ASpecComesBackAsItWas, ()) {
   RC_ASSERT(again->default_tier == Tier::experimental);
 }
 
-RC_GTEST_PROP(Submissions, DamagedBodiesNeverCrash, ()) {
-  std::string body = submit_request_json({sound_spec(), Tier::batch});
+RC_GTEST_PROP(Submissions, DamagedBodiesNeverCrash, (std::uint64_t seed)) {
+  exact::Dice dice(seed);
+  std::string body = submit_request_json({sound_spec(dice), Tier::batch});
   const auto at = *rc::gen::inRange<std::size_t>(0, body.size());
   body[at] = static_cast<char>(*rc::gen::arbitrary<std::uint8_t>());
   const auto request = submit_request_from_json(body, Limits{});

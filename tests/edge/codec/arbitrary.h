@@ -1,87 +1,111 @@
 #pragma once
 // Arbitrary values of any type that exact_json.h describes, for property tests. Texts are now and
-// then not UTF-8, numbers are often at their ends.
-#include <rapidcheck.h>
+// then not UTF-8, numbers are often at their ends. All comes from one seed, which the property
+// draws.
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+#include <random>
+#include <string>
 
 #include "edge/codec/exact_json.h"
 
 namespace takt::codec::exact {
 
+class Dice {
+ public:
+  explicit Dice(std::uint64_t seed) : engine_(seed) {}
+  std::uint64_t any() { return engine_(); }
+  std::size_t below(std::size_t n) { return static_cast<std::size_t>(engine_() % n); }
+  bool flag() { return below(2) == 0; }
+  std::string bytes() {
+    std::string all(below(40), ' ');
+    for (char& c : all) c = static_cast<char>(engine_() & 0xFFU);
+    return all;
+  }
+
+ private:
+  std::mt19937_64 engine_;
+};
+
 template <class T>
-T arbitrary();
+T arbitrary(Dice& dice);
 
 struct Filler {
+  Dice& dice;
   template <class T>
   void operator()(const char* /*name*/, T& to) {
-    to = arbitrary<T>();
+    to = arbitrary<T>(dice);
   }
 };
 
-inline std::string arbitrary_text() {
-  switch (*rc::gen::inRange(0, 6)) {
+inline std::string arbitrary_text(Dice& dice) {
+  switch (dice.below(5)) {
     case 0: return "";
     case 1: return "plain-ascii_42 /usr/bin/python3";
     case 2: return "gr\xC3\xBC\xC3\x9F \xE2\x82\xAC \xF0\x9F\x98\x80 \"quoted\" \\ \n\t\r\x01";
-    case 3: return *rc::gen::arbitrary<std::string>();
-    case 4: {  // any bytes at all
-      const auto bytes = *rc::gen::arbitrary<std::vector<std::uint8_t>>();
-      return {bytes.begin(), bytes.end()};
-    }
+    case 3: return dice.bytes();
     default: return std::string("\xFF\x00 half \xE2\x82", 10);
   }
 }
 
 template <class T>
-T arbitrary_number() {
-  if (*rc::gen::inRange(0, 4) == 0)
-    return *rc::gen::element(T{0}, T{1}, std::numeric_limits<T>::min(),
-                             std::numeric_limits<T>::max());
-  return *rc::gen::arbitrary<T>();
+T arbitrary_number(Dice& dice) {
+  switch (dice.below(6)) {
+    case 0: return T{0};
+    case 1: return T{1};
+    case 2: return std::numeric_limits<T>::min();
+    case 3: return std::numeric_limits<T>::max();
+    case 4: return static_cast<T>(dice.below(100));
+    default: return static_cast<T>(dice.any());
+  }
 }
 
-inline double arbitrary_double() {
-  return *rc::gen::element(0.0, 1.0, -1.5, 0.1, 1e300, 5e-324, 123456789.123456789, 1.0 / 3,
-                           *rc::gen::arbitrary<double>());
+inline double arbitrary_double(Dice& dice) {
+  const double some[] = {0, 1, -1.5, 0.1, 1e300, 5e-324, 123456789.123456789, 1e22, -1e16};
+  if (dice.flag()) return some[dice.below(std::size(some))];
+  return (static_cast<double>(dice.any()) - 9e18) / static_cast<double>(1 + dice.below(1'000'000));
 }
 
 template <class T>
-T arbitrary() {
+T arbitrary(Dice& dice) {
   if constexpr (std::is_same_v<T, bool>) {
-    return *rc::gen::arbitrary<bool>();
+    return dice.flag();
   } else if constexpr (std::is_enum_v<T>) {
     const auto& all = words(Tag<T>{});
-    return all[*rc::gen::inRange<std::size_t>(0, std::size(all))].value;
+    return all[dice.below(std::size(all))].value;
   } else if constexpr (std::is_integral_v<T>) {
-    return arbitrary_number<T>();
+    return arbitrary_number<T>(dice);
   } else if constexpr (std::is_floating_point_v<T>) {
-    return arbitrary_double();
+    return arbitrary_double(dice);
   } else if constexpr (std::is_same_v<T, std::string>) {
-    return arbitrary_text();
+    return arbitrary_text(dice);
   } else if constexpr (std::is_same_v<T, Bytes>) {
-    return Bytes{arbitrary_number<std::int64_t>()};
+    return Bytes{arbitrary_number<std::int64_t>(dice)};
   } else if constexpr (std::is_same_v<T, Duration> || std::is_same_v<T, Instant>) {
-    return T{arbitrary_number<std::int64_t>()};
+    return T{arbitrary_number<std::int64_t>(dice)};
   } else if constexpr (IsStrongId<T>::value) {
-    return T(arbitrary<decltype(T::value)>());
+    return T(arbitrary<decltype(T::value)>(dice));
   } else if constexpr (IsOptional<T>::value) {
-    if (*rc::gen::arbitrary<bool>()) return std::nullopt;
-    return arbitrary<typename T::value_type>();
+    if (dice.flag()) return std::nullopt;
+    return arbitrary<typename T::value_type>(dice);
   } else if constexpr (IsMeasured<T>::value) {
-    if (*rc::gen::arbitrary<bool>()) return missing(arbitrary<MissingKind>(), arbitrary_text());
-    return arbitrary<typename T::value_type>();
+    if (dice.flag()) return missing(arbitrary<MissingKind>(dice), arbitrary_text(dice));
+    return arbitrary<typename T::value_type>(dice);
   } else if constexpr (IsVector<T>::value) {
     T all;
-    for (int i = *rc::gen::inRange(0, 4); i > 0; --i)
-      all.push_back(arbitrary<typename T::value_type>());
+    for (std::size_t i = dice.below(4); i > 0; --i)
+      all.push_back(arbitrary<typename T::value_type>(dice));
     return all;
   } else if constexpr (IsMap<T>::value) {
     T all;
-    for (int i = *rc::gen::inRange(0, 4); i > 0; --i)
-      all[arbitrary<typename T::key_type>()] = arbitrary<typename T::mapped_type>();
+    for (std::size_t i = dice.below(4); i > 0; --i)
+      all[arbitrary<typename T::key_type>(dice)] = arbitrary<typename T::mapped_type>(dice);
     return all;
   } else {
     T value{};
-    Filler filler;
+    Filler filler{dice};
     fields(filler, value, Tag<T>{});
     return value;
   }

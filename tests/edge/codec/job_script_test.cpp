@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
 
 #include "edge/codec/sbatch_options.h"
 
@@ -39,7 +43,9 @@ python train.py
 )";
   const ParsedJob job = accepted(text);
   EXPECT_EQ(job.spec.name, "llama");
-  EXPECT_THAT(job.spec.argv, ElementsAre("/bin/bash", "-c", text, "train.sh"));
+  EXPECT_THAT(job.spec.argv,
+              ElementsAre("/bin/sh", "-c", HasSubstr("$TAKT_PARAM_SLURM_ARRAY_TASK_ID"),
+                          "/bin/bash", "-c", text, "train.sh"));
   EXPECT_EQ(job.spec.command_text, "train.sh");
   EXPECT_EQ(job.spec.gpus.count, 2);
   EXPECT_THAT(job.spec.gpus.types, ElementsAre("a100"));
@@ -145,6 +151,35 @@ TEST(JobScript, ArraysAreReadInAllTheirForms) {
     EXPECT_THAT(refusal("#!/bin/sh\n#SBATCH --array=" + std::string(bad) + "\n"),
                 HasSubstr("#SBATCH --array"))
         << bad;
+}
+
+TEST(JobScript, VariablesThatOnlySlurmSetsAreNamed) {
+  EXPECT_THAT(accepted("#!/bin/sh\necho $SLURM_JOB_ID $SLURM_ARRAY_TASK_ID ${SLURM_JOB_ID}\n"
+                       "cd $SLURM_SUBMIT_DIR\n")
+                  .warnings,
+              ElementsAre("the script uses SLURM_JOB_ID, SLURM_SUBMIT_DIR, which takt does not set "
+                          "(it sets TAKT_JOB_ID, TAKT_GPUS and others)"));
+  EXPECT_THAT(accepted("#!/bin/sh\necho $SLURM_ARRAY_TASK_ID\n").warnings, IsEmpty());
+}
+
+// The wrapper around an array's task, run for real.
+TEST(JobScript, ATaskFindsItsNumberWhereSlurmPutsIt) {
+  const ParsedJob job =
+      accepted("#!/bin/sh\n#SBATCH --array=7\ntest \"$SLURM_ARRAY_TASK_ID\" = 7 && exit 42\n");
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    setenv("TAKT_PARAM_SLURM_ARRAY_TASK_ID", "7", 1);
+    std::vector<char*> argv;
+    for (const std::string& word : job.spec.argv) argv.push_back(const_cast<char*>(word.c_str()));
+    argv.push_back(nullptr);
+    execv(argv[0], argv.data());
+    _exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 42);
 }
 
 TEST(JobScript, TheInterpreterIsTheScripts) {

@@ -18,12 +18,12 @@ using testing::HasSubstr;
 using testing::Not;
 
 template <std::size_t I = 0>
-control::Fact fact_number(std::size_t index) {
+control::Fact fact_number(std::size_t index, exact::Dice& dice) {
   if constexpr (I == std::variant_size_v<control::Fact>) {
     throw std::out_of_range("no such fact");
   } else {
-    if (index == I) return arbitrary<std::variant_alternative_t<I, control::Fact>>();
-    return fact_number<I + 1>(index);
+    if (index == I) return arbitrary<std::variant_alternative_t<I, control::Fact>>(dice);
+    return fact_number<I + 1>(index, dice);
   }
 }
 
@@ -31,9 +31,10 @@ control::Finished finished() {
   return {JobId(17), control::Finished::Outcome::failed, "OOM", Instant{5}};
 }
 
-RC_GTEST_PROP(Journal, EveryFactComesBackAsItWas, ()) {
+RC_GTEST_PROP(Journal, EveryFactComesBackAsItWas, (std::uint64_t seed)) {
+  exact::Dice dice(seed);
   for (std::size_t i = 0; i < std::variant_size_v<control::Fact>; ++i) {
-    const control::Fact fact = fact_number(i);
+    const control::Fact fact = fact_number(i, dice);
     const JournalRecord record = encode_fact(fact);
     RC_ASSERT(record.version == 1);
     RC_ASSERT(record.body.find('\n') == std::string::npos);
@@ -45,8 +46,9 @@ RC_GTEST_PROP(Journal, EveryFactComesBackAsItWas, ()) {
   }
 }
 
-RC_GTEST_PROP(Journal, AnAcceptedJobIsEqualMemberByMember, ()) {
-  const auto before = arbitrary<control::JobAccepted>();
+RC_GTEST_PROP(Journal, AnAcceptedJobIsEqualMemberByMember, (std::uint64_t seed)) {
+  exact::Dice dice(seed);
+  const auto before = arbitrary<control::JobAccepted>(dice);
   const auto fact = decode_fact(encode_fact(before));
   if (!fact) RC_FAIL(fact.error().message);
   const auto& after = std::get<control::JobAccepted>(*fact);
@@ -62,9 +64,10 @@ RC_GTEST_PROP(Journal, AnAcceptedJobIsEqualMemberByMember, ()) {
   RC_ASSERT(after.seed == before.seed);
 }
 
-RC_GTEST_PROP(Journal, GrantsAndExitsAreEqualMemberByMember, ()) {
-  const auto granted = arbitrary<control::Granted>();
-  const auto exited = arbitrary<control::Exited>();
+RC_GTEST_PROP(Journal, GrantsAndExitsAreEqualMemberByMember, (std::uint64_t seed)) {
+  exact::Dice dice(seed);
+  const auto granted = arbitrary<control::Granted>(dice);
+  const auto exited = arbitrary<control::Exited>(dice);
   const auto granted_back = decode_fact(encode_fact(granted));
   const auto exited_back = decode_fact(encode_fact(exited));
   RC_ASSERT(granted_back.has_value() && exited_back.has_value());
@@ -75,20 +78,22 @@ RC_GTEST_PROP(Journal, GrantsAndExitsAreEqualMemberByMember, ()) {
   RC_ASSERT(std::get<control::Exited>(*exited_back).at == exited.at);
 }
 
-RC_GTEST_PROP(Journal, TheNounsOfSnapshotsComeBack, ()) {
-  const auto spec = arbitrary<JobSpec>();
-  const auto grant = arbitrary<Grant>();
-  const auto exit = arbitrary<ExitStatus>();
-  const auto identity = arbitrary<control::Identity>();
+RC_GTEST_PROP(Journal, TheNounsOfSnapshotsComeBack, (std::uint64_t seed)) {
+  exact::Dice dice(seed);
+  const auto spec = arbitrary<JobSpec>(dice);
+  const auto grant = arbitrary<Grant>(dice);
+  const auto exit = arbitrary<ExitStatus>(dice);
+  const auto identity = arbitrary<control::Identity>(dice);
   RC_ASSERT(*decode_job_spec(encode_job_spec(spec)) == spec);
   RC_ASSERT(*decode_grant(encode_grant(grant)) == grant);
   RC_ASSERT(*decode_exit(encode_exit(exit)) == exit);
   RC_ASSERT(*decode_identity(encode_identity(identity)) == identity);
 }
 
-RC_GTEST_PROP(Journal, ADamagedRecordIsRefusedAndNeverCrashes, ()) {
+RC_GTEST_PROP(Journal, ADamagedRecordIsRefusedAndNeverCrashes, (std::uint64_t seed)) {
+  exact::Dice dice(seed);
   JournalRecord record = encode_fact(
-      fact_number(*rc::gen::inRange<std::size_t>(0, std::variant_size_v<control::Fact>)));
+      fact_number(*rc::gen::inRange<std::size_t>(0, std::variant_size_v<control::Fact>), dice));
   const auto at = *rc::gen::inRange<std::size_t>(0, record.body.size());
   if (*rc::gen::arbitrary<bool>())
     record.body.resize(at);
