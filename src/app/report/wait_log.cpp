@@ -4,6 +4,10 @@
 
 namespace takt::report {
 
+namespace {
+constexpr std::size_t kJobsMax = 20'000;
+}  // namespace
+
 void WaitLog::look(const std::vector<control::JobView>& jobs, Instant now) {
   const Duration since = std::max(now - last_, Duration{});
   for (const auto& [job, kinds] : open_)
@@ -22,6 +26,8 @@ void WaitLog::look(const std::vector<control::JobView>& jobs, Instant now) {
         kinds.push_back(blocker.kind);
     }
   }
+  // The oldest jobs are forgotten first, as they are in the live state.
+  while (waits_.size() > kJobsMax) waits_.erase(waits_.begin());
   last_ = std::max(last_, now);
 }
 

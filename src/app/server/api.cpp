@@ -104,9 +104,7 @@ class Api {
     const Instant now = context_.clock();
     if (format == "text")
       return text(report::jobs_table(jobs, now, *screen, static_cast<std::size_t>(*limit)));
-    if (format == "live")
-      return text(
-          report::live_screen(jobs, nodes, counts, now, *screen, static_cast<std::size_t>(*limit)));
+    if (format == "live") return live(jobs, nodes, counts, now, *screen, *limit);
     if (format == "day") return day(jobs, now, *screen);
     return http::error_response(
         400, fmt::format("format: '{}' is not one of json, text, live, day", format));

@@ -143,6 +143,7 @@ void Controller::run() {
     }
     publish(batch);
     release(batch);
+    log_waits();
     act(batch);
   }
 }
@@ -323,6 +324,26 @@ bool Controller::wait(const std::function<bool(const control::Sight&)>& done, Du
     return done({published_, published_cluster_, *plan_, options_.policy, options_.places,
                  options_.clock()});
   });
+}
+
+// Often enough to tell seconds apart; a long queue, whose views cost more, less often.
+void Controller::log_waits() {
+  const Instant now = options_.clock();
+  const Duration pause = published_.waiting.size() > 1000 ? seconds(2) : milliseconds(200);
+  if (now - waits_logged_ < pause && now >= waits_logged_) return;
+  waits_logged_ = now;
+  std::vector<control::JobView> waiting;
+  read([&](const control::Sight& sight) {
+    for (const JobId id : sight.state.waiting)
+      waiting.push_back(control::job_view(sight, sight.state.jobs.at(id)));
+  });
+  const std::lock_guard lock(waits_mutex_);
+  waits_.look(waiting, now);
+}
+
+report::WaitLog Controller::waits() const {
+  const std::lock_guard lock(waits_mutex_);
+  return waits_;
 }
 
 std::string Controller::problem() const {

@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "app/report/wait_log.h"
 #include "app/server/measurements.h"
 #include "core/control/handle.h"
 #include "core/control/reconcile.h"
@@ -71,6 +72,8 @@ class Controller {
   // Waits until `done` holds of what is published, at most so long. True: it holds.
   bool wait(const std::function<bool(const control::Sight&)>& done, Duration at_most,
             std::stop_token stop) const;
+  // What jobs have waited for since this server runs.
+  report::WaitLog waits() const;
   // A sentence when nothing can be acknowledged at present; else empty.
   std::string problem() const;
   const Policy& policy() const { return options_.policy; }
@@ -104,6 +107,7 @@ class Controller {
   void publish(Batch& batch);
   void release(Batch& batch);
   void act(const Batch& batch);
+  void log_waits();
   void keep_snapshot();
   void snapshot_loop();
 
@@ -127,6 +131,10 @@ class Controller {
   std::shared_ptr<const schedule::Plan> plan_ = std::make_shared<schedule::Plan>();
   std::string problem_;
   std::uint64_t published_sequence_ = 0;
+
+  mutable std::mutex waits_mutex_;
+  report::WaitLog waits_;
+  Instant waits_logged_;
 
   std::mutex inputs_mutex_;
   std::condition_variable inputs_changed_;
