@@ -56,7 +56,8 @@ else
   export TAKT_EMULATED_FLEET=$root/emulator/fleets/small-team.yaml
 fi
 
-takt serve --user --state-dir "$state" --sample 200ms >"$state/serve.log" 2>&1 &
+# In a session of its own: Ctrl-C reaches this script, which ends the jobs before the server.
+setsid takt serve --user --state-dir "$state" --sample 200ms >"$state/serve.log" 2>&1 &
 server=$!
 for _ in $(seq 100); do
   if takt ps >/dev/null 2>&1; then break; fi

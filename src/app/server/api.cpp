@@ -131,7 +131,7 @@ class Api {
         [&](const control::Sight& sight) { nodes = control::node_views(sight.cluster); });
     return text(report::day_summary(
         jobs, context_.measurements.summaries(context_.controller.policy(), now), nodes, now,
-        screen));
+        screen, context_.controller.waits()));
   }
 
   Response submit(const Request& request) const {
