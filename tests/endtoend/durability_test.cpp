@@ -91,7 +91,7 @@ TEST(Durability, AFullDiskRefusesWithASentenceAndRecovers) {
   if (::geteuid() != 0) GTEST_SKIP() << "a small file system of its own needs root";
   // Its own mount namespace: nothing of the host changes, and it is gone with the process.
   Takt takt(kFleet);
-  const std::string script = takt.write("full.sh", R"(set -e
+  const std::string script = takt.write("full.sh", R"sh(set -e
 mkdir -p "$D/state"
 mount -t tmpfs -o size=1m tmpfs "$D/state"
 takt serve --user --state-dir "$D/state" --runtime-dir "$D/run" > "$D/serve.log" 2>&1 &
@@ -104,10 +104,14 @@ for i in $(seq 40); do takt run -d -- true >"$D/out" 2>"$D/err" || { echo refuse
 cat "$D/err"
 before=$(takt ps --all --json | tr ',' '\n' | grep -c '"submitted"')
 rm "$D/state/filler"
-for i in $(seq 50); do takt run -d -- true >"$D/out" 2>"$D/err" && { echo accepted again; break; }; sleep 0.2; done
+for i in $(seq 50); do
+  takt run -d -- true >"$D/out" 2>"$D/err" && { echo accepted again; break; }
+  sleep 0.2
+done
 after=$(takt ps --all --json | tr ',' '\n' | grep -c '"submitted"')
-echo "grown by $((after - before))") ");
-                             auto environment = takt.environment();
+echo "grown by $((after - before))"
+)sh");
+  auto environment = takt.environment();
   environment["D"] = takt.folder().string();
   const Outcome outcome = run_program(
       {"/usr/bin/unshare", "-m", "--propagation", "private", "/bin/bash", script}, environment, 90);
