@@ -130,6 +130,21 @@ std::string describe_request(const JobSpec& spec) {
   return gib(*gpus.memory) + " on one device" + types_of(gpus);
 }
 
+namespace {
+
+// A sick GPU may not tell its model or memory. Nobody can say then that it would never do, so it is
+// taken for one like its neighbours.
+void guess_unknown(std::vector<Gpu>& gpus) {
+  for (Gpu& gpu : gpus)
+    for (const Gpu& other : gpus) {
+      if (gpu.model.empty()) gpu.model = other.model;
+      if (!gpu.memory_total && other.memory_total && gpu.model == other.model)
+        gpu.memory_total = other.memory_total;
+    }
+}
+
+}  // namespace
+
 std::optional<Blocker> never_fits(const Request& request, const std::vector<SeenNode>& nodes,
                                   const Policy& policy) {
   // The same rules on the same machines, were nobody on them and all of them well.
@@ -145,6 +160,7 @@ std::optional<Blocker> never_fits(const Request& request, const std::vector<Seen
       gpu.processes = std::vector<GpuProcess>{};
       gpu.memory_used = Bytes{0};
     }
+    guess_unknown(seen.node.gpus);
   }
   for (const SeenNode& seen : empty.nodes) {
     hosts.push_back(&seen.node);

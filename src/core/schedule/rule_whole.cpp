@@ -173,6 +173,15 @@ RuleAnswer placed_on(const Set& free, const Choice& choice) {
   return answer;
 }
 
+std::vector<const Set*> cheaper_first(const std::map<std::string, Set>& by_model) {
+  std::vector<const Set*> sets;
+  for (const auto& [model, set] : by_model) sets.push_back(&set);
+  std::stable_sort(sets.begin(), sets.end(), [](const Set* a, const Set* b) {
+    return a->front()->capacity < b->front()->capacity;
+  });
+  return sets;
+}
+
 }  // namespace
 
 bool one_model_can(const Request& request, std::size_t count, const NodeState& node) {
@@ -190,13 +199,12 @@ RuleAnswer whole_gpus(const Request& request, int count, const NodeState& node) 
   // By model, cheaper first: with the least memory that the request accepts. All together only
   // where the node could never give that many of one model.
   const bool mixed = !one_model_can(request, wanted, node);
-  std::map<std::pair<std::int64_t, std::string>, Set> groups;
+  std::map<std::string, Set> by_model;
   FreeCount free_count;
   for (const DeviceState& device : node.devices) {
     if (!type_fits(request, *device.gpu) || !usable_whole(request, device)) continue;
     if (request.spec->gpus.memory && device.capacity < *request.spec->gpus.memory) continue;
-    auto& free = groups[mixed ? std::pair{std::int64_t{0}, std::string()}
-                              : std::pair{device.capacity.value, device.gpu->model}];
+    Set& free = by_model[mixed ? std::string() : device.gpu->model];
     free.push_back(&device);
     ++free_count.all;
     free_count.of_one_model = std::max(free_count.of_one_model, free.size());
@@ -204,7 +212,8 @@ RuleAnswer whole_gpus(const Request& request, int count, const NodeState& node) 
   const bool must_connect = request.spec->gpus.link == LinkNeed::nvlink && wanted > 1;
   const Set* best_group = nullptr;
   Choice best;
-  for (const auto& [key, free] : groups) {
+  for (const Set* group : cheaper_first(by_model)) {
+    const Set& free = *group;
     if (free.size() < wanted) continue;
     Choice choice = best_set(*node.node, wanted, must_connect, free);
     if (choice.set.empty()) {
