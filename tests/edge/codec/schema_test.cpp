@@ -102,7 +102,8 @@ TEST(OpenApi, EveryReferenceLeadsSomewhere) {
 }
 
 TEST(OpenApi, EveryAnswerFrom400OnIsTheErrorDocument) {
-  for (const auto& [path, methods] : openapi()["paths"].items())
+  const json document = openapi();  // named: a temporary would not outlive the loop's head
+  for (const auto& [path, methods] : document["paths"].items())
     for (const auto& [method, operation] : methods.items())
       for (const auto& [status, response] : operation["responses"].items())
         if (status[0] >= '4') {
@@ -113,7 +114,8 @@ TEST(OpenApi, EveryAnswerFrom400OnIsTheErrorDocument) {
 }
 
 TEST(OpenApi, EveryPathParameterIsDescribed) {
-  for (const auto& [path, methods] : openapi()["paths"].items())
+  const json document = openapi();  // named: a temporary would not outlive the loop's head
+  for (const auto& [path, methods] : document["paths"].items())
     for (const auto& [method, operation] : methods.items())
       if (path.find("{id}") != std::string::npos) {
         EXPECT_EQ(operation["parameters"][0]["name"], "id") << path;
