@@ -3,6 +3,7 @@
 // tells (observations). `local` speaks to the node agent; others come later behind the same values.
 //
 // Effects are idempotent and keyed by attempt and generation: sending one twice changes nothing.
+// They may be lost; those of one attempt never overtake each other.
 #include <cstdint>
 #include <optional>
 #include <string>

@@ -54,8 +54,10 @@ struct Folder {
   // array: 10,000 tasks hold it once.
   std::shared_ptr<const JobSpec> share_spec(const JobAccepted& f) {
     if (f.group)
-      if (const Job* first = job(*f.group); first != nullptr && first->spec() == f.spec)
-        return first->shared_spec;
+      for (const JobId id : {*f.group, JobId(f.job.value - 1)})
+        if (const Job* other = job(id);
+            other != nullptr && other->accepted->group == f.group && other->spec() == f.spec)
+          return other->shared_spec;
     return std::make_shared<const JobSpec>(f.spec);
   }
   static std::shared_ptr<const JobAccepted> without_spec(const JobAccepted& f) {

@@ -49,7 +49,8 @@ std::vector<Fact> handle(const State& state, const Policy& policy, const NodeRep
 // What the passing of time brings: hard stops.
 std::vector<Fact> tick(const State& state, const Policy& policy, Instant now);
 
-// Stores a report; true when it changes what could be placed. Older reports are ignored.
+// Stores a report; true when it changes what could be placed. An engine hands a node's reports on
+// in the order in which they were made.
 bool observe(Cluster& cluster, const NodeReport& report, Instant now);
 // Marks silent nodes unreachable; true when one changed.
 bool observe_silence(Cluster& cluster, const Policy& policy, Instant now);

@@ -47,15 +47,18 @@ std::string failure_text(const Job& job, const ExitStatus& exit) {
 // What follows an exit: another attempt or the end of the job.
 Fact conclude(const Job& job, const ExitStatus& exit, Instant now) {
   using Outcome = Finished::Outcome;
-  if (job.attempt->stop) {
-    const StopRequested& stop = *job.attempt->stop;
-    const bool cancelled = stop.reason == StopReason::cancelled;
-    return Finished{job.id, cancelled ? Outcome::cancelled : Outcome::failed, stop.detail, now};
+  const std::optional<StopRequested>& stop = job.attempt->stop;
+  // Who outgrew its share ran out of memory, and may have asked for another attempt then.
+  const bool outgrown =
+      stop && stop->reason == StopReason::memory_watchdog && !job.cancel_requested;
+  if (stop && !outgrown) {
+    const bool cancelled = stop->reason == StopReason::cancelled;
+    return Finished{job.id, cancelled ? Outcome::cancelled : Outcome::failed, stop->detail, now};
   }
-  if (exit.cause == ExitCause::exited && exit.code == 0)
+  if (!outgrown && exit.cause == ExitCause::exited && exit.code == 0)
     return Finished{job.id, Outcome::done, "", now};
   const RetrySpec& retry = job.spec().retry;
-  const RetryCause cause = cause_of(exit);
+  const RetryCause cause = outgrown ? RetryCause::oom : cause_of(exit);
   const bool listed = std::find(retry.on.begin(), retry.on.end(), cause) != retry.on.end();
   const int retries_done = static_cast<int>(job.attempts) - 1;
   if (listed && retries_done < retry.max && exit.cause != ExitCause::start_failed) {
@@ -63,7 +66,7 @@ Fact conclude(const Job& job, const ExitStatus& exit, Instant now) {
     const Duration pause = seconds(std::int64_t{2} << std::min(retries_done, 5));
     return Requeued{job.id, cause, now, now + pause};
   }
-  return Finished{job.id, Outcome::failed, failure_text(job, exit), now};
+  return Finished{job.id, Outcome::failed, outgrown ? stop->detail : failure_text(job, exit), now};
 }
 
 class Comparison {
@@ -74,7 +77,7 @@ class Comparison {
   std::vector<Fact> run() {
     std::set<AttemptId> seen;
     for (const AttemptSeen& s : report_.attempts) {
-      seen.insert(s.attempt);
+      if (!seen.insert(s.attempt).second) continue;
       const Attempt* attempt = find_attempt(state_, s.attempt);
       if (attempt != nullptr && attempt->generation == s.generation && !attempt->released)
         compare(*attempt, s);
@@ -150,18 +153,28 @@ class Comparison {
 // What a placement depends on: changes of it make another pass worth while.
 bool same_for_placement(const Node& a, const Node& b) {
   if (a.cpus != b.cpus || a.memory != b.memory || a.gpus.size() != b.gpus.size()) return false;
+  // Who is on it: each foreign process, and the attempts (not their single processes).
   auto foreign = [](const Gpu& gpu) {
-    std::vector<std::int64_t> pids;
+    std::pair<std::set<std::int64_t>, std::set<AttemptId>> who;
     if (gpu.processes)
-      for (const GpuProcess& p : *gpu.processes)
-        if (p.foreign()) pids.push_back(p.pid);
-    return pids;
+      for (const GpuProcess& p : *gpu.processes) {
+        if (p.attempt)
+          who.second.insert(*p.attempt);
+        else
+          who.first.insert(p.pid);
+      }
+    return who;
+  };
+  auto instances = [](const Gpu& gpu) {
+    std::vector<std::pair<DeviceUuid, Measured<Bytes>>> all;
+    for (const MigInstance& m : gpu.mig.instances) all.emplace_back(m.uuid, m.memory_total);
+    return all;
   };
   for (std::size_t i = 0; i < a.gpus.size(); ++i) {
     const Gpu& x = a.gpus[i];
     const Gpu& y = b.gpus[i];
     if (x.uuid != y.uuid || x.health != y.health || x.memory_total != y.memory_total ||
-        x.mig.enabled != y.mig.enabled || x.mig.instances.size() != y.mig.instances.size() ||
+        x.mig.enabled != y.mig.enabled || instances(x) != instances(y) ||
         x.processes.has_value() != y.processes.has_value() || foreign(x) != foreign(y) ||
         x.throttle_reasons != y.throttle_reasons)
       return false;

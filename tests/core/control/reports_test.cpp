@@ -1,0 +1,358 @@
+// What nodes tell, and the passing of time, become facts.
+#include <gmock/gmock.h>
+
+#include "world.h"
+
+namespace takt::control {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+World two_gpus() { return World(node_of("n1", 2, a100())); }
+
+JobSpec retrying(std::vector<RetryCause> on, int max) {
+  JobSpec spec = whole_gpus(1);
+  spec.retry = {std::move(on), max};
+  return spec;
+}
+
+TEST(Reports, CarryAJobFromGrantToItsEndAndGiveItsDeviceBack) {
+  World w = two_gpus();
+  const JobId id = w.submitted(whole_gpus(1));
+  w.pass();
+  EXPECT_EQ(w.job(id).state(), JobState::starting);
+  w.see({w.seen_running(id)});
+  EXPECT_EQ(w.job(id).state(), JobState::running);
+  w.later(seconds(5));
+  w.see({w.seen_exited(id, exit_code(0), false)});
+  EXPECT_EQ(w.job(id).state(), JobState::done);
+  EXPECT_TRUE(w.job(id).holding()) << "processes may be left";
+  w.see({w.seen_exited(id, exit_code(0), true)});
+  EXPECT_FALSE(w.job(id).holding());
+  EXPECT_EQ(w.view(id).reason, "");
+}
+
+TEST(Reports, TheSameOneTwiceTellsNothingNew) {
+  World w = two_gpus();
+  const JobId id = w.submitted(retrying({RetryCause::failed}, 2));
+  w.pass();
+  for (const auto& seen : {w.seen_running(id), w.seen_exited(id, exit_code(1), false),
+                           w.seen_exited(id, exit_code(1), true)}) {
+    EXPECT_FALSE(w.see({seen}).empty());
+    const std::string before = text_of(w.state);
+    EXPECT_THAT(w.see({seen}), IsEmpty());
+    EXPECT_EQ(text_of(w.state), before);
+  }
+}
+
+TEST(Reports, AnAttemptThatIsNamedTwiceInOneEndsOnce) {
+  World w = two_gpus();
+  const JobId id = w.submitted(whole_gpus(1));
+  w.start(id);
+  const auto facts = w.see({w.seen_exited(id, exit_code(0)), w.seen_exited(id, exit_code(0))});
+  EXPECT_THAT(only<Exited>(facts), SizeIs(1));
+  EXPECT_THAT(only<Finished>(facts), SizeIs(1));
+  EXPECT_THAT(only<Released>(facts), SizeIs(1));
+}
+
+TEST(Reports, StartAndEndBetweenTwoOfThemAreBothKept) {
+  World w = two_gpus();
+  const JobId id = w.submitted(whole_gpus(1));
+  w.pass();
+  const auto facts = w.see({w.seen_exited(id, exit_code(3))});
+  EXPECT_THAT(only<Started>(facts), SizeIs(1));
+  EXPECT_THAT(only<Exited>(facts), SizeIs(1));
+  EXPECT_EQ(w.job(id).state(), JobState::failed);
+  EXPECT_THAT(w.view(id).reason, HasSubstr("exit code 3: `takt logs 1` shows what it said"));
+}
+
+TEST(Reports, ADeviceThatStillShowsAProcessOfTheAttemptIsNotReleased) {
+  World w = two_gpus();
+  const JobId id = w.submitted(whole_gpus(1));
+  w.start(id);
+  GpuProcess left = process(77, "alice", "python3", gibibytes(3));
+  left.attempt = w.attempt(id).id;
+  w.node.gpus[1].processes->push_back(left);
+  w.see({w.seen_exited(id, exit_code(0))});
+  EXPECT_TRUE(w.job(id).holding());
+  w.node.gpus[1].processes->clear();
+  w.see({w.seen_exited(id, exit_code(0))});
+  EXPECT_FALSE(w.job(id).holding());
+}
+
+TEST(Reports, OfAnotherGenerationDoNotConcernTheAttempt) {
+  World w = two_gpus();
+  const JobId id = w.submitted(whole_gpus(1));
+  w.pass();
+  AttemptSeen other = w.seen_exited(id, exit_code(9));
+  other.generation += 1;
+  EXPECT_THAT(w.see({other}), IsEmpty());
+}
+
+TEST(Reports, WhatCouldNotStartFailsWithItsSentenceAndIsNotTriedAgain) {
+  World w = two_gpus();
+  const JobId id = w.submitted(retrying({RetryCause::failed}, 5));
+  w.pass();
+  AttemptSeen seen = w.seen_exited(id, {});
+  seen.started.reset();
+  seen.exit->cause = ExitCause::start_failed;
+  seen.exit->message = "/nowhere/prog: no such file: check the path";
+  w.see({seen});
+  EXPECT_EQ(w.job(id).state(), JobState::failed);
+  EXPECT_EQ(w.view(id).reason, "could not start: /nowhere/prog: no such file: check the path");
+}
+
+TEST(Retry, BacksOffTwoFourEightSecondsAndGivesUpAfterTheMost) {
+  World w = two_gpus();
+  const JobId id = w.submitted(retrying({RetryCause::failed}, 3));
+  for (const int pause : {2, 4, 8}) {
+    w.start(id);
+    w.see({w.seen_exited(id, exit_code(1))});
+    ASSERT_EQ(w.job(id).state(), JobState::waiting);
+    EXPECT_EQ(w.job(id).not_before, w.now + seconds(pause));
+    w.later(seconds(pause) - microseconds(1));
+    EXPECT_THAT(w.pass().facts, IsEmpty()) << "not yet";
+    w.later(microseconds(1));
+  }
+  w.start(id);
+  EXPECT_EQ(w.attempt(id).id.number, 4u);
+  w.see({w.seen_exited(id, exit_code(1))});
+  EXPECT_EQ(w.job(id).state(), JobState::failed);
+}
+
+TEST(Retry, OnlyForTheCausesThatAreListed) {
+  ExitStatus oom = killed(9);
+  oom.oom = true;
+  const struct {
+    RetryCause listed;
+    ExitStatus exit;
+    bool again;
+  } rows[] = {
+      {RetryCause::failed, exit_code(1), true},
+      {RetryCause::oom, exit_code(1), false},
+      {RetryCause::oom, oom, true},
+      {RetryCause::failed, oom, false},
+      {RetryCause::node_lost, exit_code(1), false},
+      {RetryCause::node_lost, lost(), true},
+      {RetryCause::failed, exit_code(0), false},
+      {RetryCause::failed, killed(11), true},
+  };
+  for (const auto& row : rows) {
+    World w = two_gpus();
+    const JobId id = w.submitted(retrying({row.listed}, 1));
+    w.start(id);
+    w.see({w.seen_exited(id, row.exit)});
+    EXPECT_EQ(w.job(id).state() == JobState::waiting, row.again)
+        << to_string(row.listed) << ", " << describe(row.exit);
+  }
+}
+
+TEST(Retry, WaitsUntilTheLastAttemptsDevicesAreProvenFree) {
+  World w = two_gpus();
+  const JobId id = w.submitted(retrying({RetryCause::failed}, 1));
+  w.start(id);
+  w.see({w.seen_exited(id, exit_code(1), false)});
+  w.later(minutes(1));
+  EXPECT_THAT(w.pass().facts, IsEmpty()) << "though the other GPU is free";
+  ASSERT_THAT(w.view(id).waiting_for, SizeIs(1));
+  EXPECT_EQ(w.view(id).waiting_for[0].kind, BlockerKind::draining);
+}
+
+TEST(MemoryWatchdog, StopsWhoOutgrowsItsShareAndSaysWhatToAskFor) {
+  World w = two_gpus();
+  const JobId id = w.submitted(asked(share_of(gibibytes(12))));
+  w.start(id);
+  GpuProcess p = process(77, "alice", "python3", gibibytes(12));
+  p.attempt = w.attempt(id).id;
+  const DeviceUuid gpu = w.attempt(id).grant.devices[0].gpu;
+  for (Gpu& g : w.node.gpus)
+    if (g.uuid == gpu) g.processes->push_back(p);
+  EXPECT_THAT(only<StopRequested>(w.see({w.seen_running(id)})), IsEmpty()) << "exactly what it has";
+  for (Gpu& g : w.node.gpus)
+    if (g.uuid == gpu) g.processes->push_back(p), g.processes->back().memory = mebibytes(2150);
+  const auto stops = only<StopRequested>(w.see({w.seen_running(id)}));
+  ASSERT_THAT(stops, SizeIs(1));
+  EXPECT_EQ(stops[0].reason, StopReason::memory_watchdog);
+  EXPECT_EQ(stops[0].detail, "OOM: asked 12.0 GiB, used 14.1 GiB: try --memory 18GiB");
+  for (Gpu& g : w.node.gpus) g.processes->clear();
+  w.see({w.seen_exited(id, killed(15))});
+  EXPECT_EQ(w.job(id).state(), JobState::failed);
+  EXPECT_EQ(w.view(id).reason, "OOM: asked 12.0 GiB, used 14.1 GiB: try --memory 18GiB");
+}
+
+TEST(MemoryWatchdog, IsAnOutOfMemoryForTheRetryRules) {
+  World w = two_gpus();
+  JobSpec spec = share_of(gibibytes(12));
+  spec.retry = {{RetryCause::oom}, 1};
+  const JobId id = w.submitted(spec);
+  w.start(id);
+  w.apply({StopRequested{w.attempt(id).id, StopReason::memory_watchdog, "OOM: ...", seconds(10),
+                         w.now}});
+  w.see({w.seen_exited(id, killed(15))});
+  EXPECT_EQ(w.job(id).state(), JobState::waiting);
+}
+
+TEST(MemoryWatchdog, ACancelAfterItStaysACancel) {
+  World w = two_gpus();
+  JobSpec spec = share_of(gibibytes(12));
+  spec.retry = {{RetryCause::oom}, 1};
+  const JobId id = w.submitted(spec);
+  w.start(id);
+  w.apply({StopRequested{w.attempt(id).id, StopReason::memory_watchdog, "OOM: ...", seconds(10),
+                         w.now}});
+  ASSERT_TRUE(w.cancel(id));
+  w.see({w.seen_exited(id, killed(15))});
+  EXPECT_TRUE(w.job(id).finished.has_value()) << "who cancels does not want another attempt";
+}
+
+TEST(MemoryWatchdog, LeavesWholeGpusAlone) {
+  World w = two_gpus();
+  const JobId id = w.submitted(whole_gpus(1));
+  w.start(id);
+  GpuProcess p = process(77, "alice", "python3", gibibytes(60));
+  p.attempt = w.attempt(id).id;
+  w.node.gpus[0].processes->push_back(p);
+  w.node.gpus[1].processes->push_back(p);
+  EXPECT_THAT(only<StopRequested>(w.see({w.seen_running(id)})), IsEmpty());
+}
+
+TEST(HostMemory, AnOutOfMemoryNamesWhatWasAskedAndThePeak) {
+  World w = two_gpus();
+  JobSpec spec = whole_gpus(1);
+  spec.memory = gibibytes(8);
+  const JobId id = w.submitted(spec);
+  w.start(id);
+  ExitStatus oom = killed(9);
+  oom.oom = true;
+  oom.memory_peak = gibibytes(9);
+  w.see({w.seen_exited(id, oom)});
+  EXPECT_THAT(w.view(id).reason, HasSubstr("OOM"));
+  EXPECT_THAT(w.view(id).reason, HasSubstr("asked 8.0 GiB, peak 9.0 GiB"));
+}
+
+TEST(KillAfter, StopsAtItsTimeOnceAndTheJobFailsWithIt) {
+  World w = two_gpus();
+  JobSpec spec = whole_gpus(1);
+  spec.kill_after = seconds(60);
+  const JobId id = w.submitted(spec);
+  w.pass();
+  w.later(minutes(5));
+  EXPECT_THAT(tick(w.state, w.policy, w.now), IsEmpty()) << "the time before the start is free";
+  w.see({w.seen_running(id)});
+  w.later(seconds(59));
+  EXPECT_THAT(tick(w.state, w.policy, w.now), IsEmpty());
+  w.later(seconds(1));
+  const auto facts = tick(w.state, w.policy, w.now);
+  ASSERT_THAT(only<StopRequested>(facts), SizeIs(1));
+  w.apply(facts);
+  EXPECT_THAT(tick(w.state, w.policy, w.now), IsEmpty());
+  w.see({w.seen_exited(id, killed(15))});
+  EXPECT_EQ(w.job(id).state(), JobState::failed);
+  EXPECT_EQ(w.view(id).reason, "stopped after kill_after: 60 s");
+}
+
+TEST(HostRestart, WhatHadStartedIsLostAndItsDeviceFree) {
+  World w = two_gpus();
+  const JobId id = w.submitted(whole_gpus(1));
+  w.start(id);
+  w.see({});
+  EXPECT_EQ(w.job(id).state(), JobState::failed);
+  EXPECT_THAT(w.view(id).reason, HasSubstr("lost:"));
+  EXPECT_FALSE(w.job(id).holding());
+}
+
+TEST(HostRestart, WhatHadStartedIsTriedAgainWhereNodeLostIsListed) {
+  World w = two_gpus();
+  const JobId id = w.submitted(retrying({RetryCause::node_lost}, 1));
+  w.start(id);
+  w.see({});
+  EXPECT_EQ(w.job(id).state(), JobState::waiting);
+  w.later(seconds(2));
+  w.start(id);
+  EXPECT_EQ(w.job(id).state(), JobState::running);
+  EXPECT_EQ(w.attempt(id).id.number, 2u);
+}
+
+TEST(HostRestart, WhatHadNotStartedIsStartedAfterIt) {
+  World w = two_gpus();
+  const JobId id = w.submitted(whole_gpus(1));
+  w.pass();
+  w.see({});
+  EXPECT_EQ(w.job(id).state(), JobState::starting);
+  EXPECT_THAT(only<Start>(w.effects()), SizeIs(1));
+}
+
+TEST(CancelBeforeStart, IsAnsweredByTheAgentEvenForAnAttemptItNeverSaw) {
+  World w = two_gpus();
+  const JobId id = w.submitted(whole_gpus(1));
+  w.pass();
+  ASSERT_TRUE(w.cancel(id));
+  const auto effects = w.effects();
+  EXPECT_THAT(only<Start>(effects), IsEmpty());
+  EXPECT_THAT(only<Stop>(effects), SizeIs(1));
+  AttemptSeen answer = w.seen_exited(id, lost());
+  answer.started.reset();
+  w.see({answer});
+  EXPECT_EQ(w.job(id).state(), JobState::cancelled);
+  EXPECT_FALSE(w.job(id).holding());
+  EXPECT_THAT(only<Forget>(w.effects({answer})), SizeIs(1));
+}
+
+TEST(Observe, OnlyWhatMattersForPlacementGrowsTheVersion) {
+  const Node base =
+      node_of("n1", {h100(), with_mig(a100(), {mig("1g.5gb", mebibytes(4864), 0, 1, 1)})});
+  const auto changes = [&](const std::function<void(Node&)>& change) {
+    Cluster cluster;
+    observe(cluster, report_of(base), t0);
+    Node next = base;
+    change(next);
+    return observe(cluster, report_of(next), t0);
+  };
+  EXPECT_FALSE(changes([](Node&) {}));
+  EXPECT_FALSE(changes([](Node& n) { n.gpus[0].utilization_percent = 97; }));
+  EXPECT_FALSE(changes([](Node& n) { n.gpus[0].power_watts = 400.0; }));
+  EXPECT_FALSE(changes([](Node& n) { n.gpus[0].memory_used = mebibytes(10); }));
+  EXPECT_TRUE(changes([](Node& n) { n.gpus[0].memory_used = gibibytes(10); }));
+  EXPECT_TRUE(changes([](Node& n) { n.gpus[0].health = GpuHealth::lost; }));
+  EXPECT_TRUE(changes([](Node& n) { n.gpus.pop_back(); }));
+  EXPECT_TRUE(changes([](Node& n) { n.cpus = 1; }));
+  EXPECT_TRUE(changes([](Node& n) { n.gpus[1].mig.enabled = false; }));
+  EXPECT_TRUE(changes([](Node& n) { n.gpus[1].mig.instances[0].uuid = DeviceUuid("MIG-other"); }));
+  EXPECT_TRUE(changes(
+      [](Node& n) { n.gpus[0].processes->push_back(process(1, "eve", "vllm", gibibytes(1))); }));
+  EXPECT_TRUE(changes([](Node& n) {
+    GpuProcess own = process(1, "eve", "vllm", mebibytes(1));
+    own.attempt = AttemptId{JobId(4), 1};
+    n.gpus[0].processes->push_back(own);
+  })) << "whose processes are on it decides whether it is proven free";
+}
+
+TEST(Observe, ASilentNodeBecomesUnreachableAndComesBackWithItsNextReport) {
+  Policy policy;
+  Cluster cluster;
+  const Node n = node_of("n1", 1, h100());
+  observe(cluster, report_of(n), t0);
+  EXPECT_FALSE(observe_silence(cluster, policy, t0 + policy.node_silent_max));
+  EXPECT_TRUE(observe_silence(cluster, policy, t0 + policy.node_silent_max + microseconds(1)));
+  EXPECT_FALSE(cluster.nodes.at(n.id).reachable);
+  EXPECT_FALSE(observe_silence(cluster, policy, t0 + hours(1))) << "told once";
+  EXPECT_TRUE(observe(cluster, report_of(n), t0 + hours(1)));
+  EXPECT_TRUE(cluster.nodes.at(n.id).reachable);
+}
+
+TEST(Silence, NeitherKillsNorLosesWhatRuns) {  // B5 58
+  World w = two_gpus();
+  const JobId id = w.submitted(whole_gpus(1));
+  w.start(id);
+  w.later(minutes(10));
+  observe_silence(w.cluster, w.policy, w.now);
+  EXPECT_THAT(tick(w.state, w.policy, w.now), IsEmpty());
+  EXPECT_EQ(w.job(id).state(), JobState::running);
+  EXPECT_THAT(w.see({w.seen_running(id)}), IsEmpty());
+  EXPECT_EQ(w.job(id).state(), JobState::running);
+}
+
+}  // namespace
+}  // namespace takt::control
