@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -104,10 +105,15 @@ struct LocalEngine::Impl {
     auto last = Clock::now();
     while (!stopping) {
       pollfd fds[2] = {{channel->fd(), POLLIN, 0}, {wake, POLLIN, 0}};
-      ::poll(fds, 2, 1000);
+      const auto patience = std::chrono::duration_cast<std::chrono::milliseconds>(
+          last + chrono_of(options.silent_max) - Clock::now());
+      ::poll(fds, 2, static_cast<int>(std::clamp<std::int64_t>(patience.count() + 1, 1, 60'000)));
       if (stopping) break;
-      if (Clock::now() - last > chrono_of(options.silent_max))
-        return fmt::format("the agent sent no report for {} s", options.silent_max.us / 1'000'000);
+      // What has arrived is looked at before the clock: this thread may have been away itself.
+      if ((fds[0].revents & (POLLIN | POLLHUP | POLLERR)) == 0 &&
+          Clock::now() - last > chrono_of(options.silent_max))
+        return fmt::format("the agent sent no report for {} s",
+                           static_cast<double>(options.silent_max.us) / 1e6);
       if ((fds[0].revents & (POLLIN | POLLHUP | POLLERR)) == 0) continue;
       auto frames = channel->read_available();
       if (!frames) return frames.error().message;
