@@ -1,8 +1,5 @@
 #pragma once
-// The parts of a YAML fleet about what goes wrong, and the words it uses. Include only in .cpp
-// files.
-#include <yaml-cpp/yaml.h>
-
+// The parts of a YAML fleet about what goes wrong, and the words it uses.
 #include <optional>
 #include <string>
 

@@ -1,6 +1,7 @@
 #include "fleet/yaml_fields.h"
 
 #include <fmt/core.h>
+#include <yaml-cpp/yaml.h>
 
 #include "fleet/quantity.h"
 
@@ -14,17 +15,17 @@ void Problems::add(const YAML::Node& node, const std::string& field, const std::
 
 Fields::Fields(const YAML::Node& node, std::string where, Problems& problems,
                std::initializer_list<const char*> known)
-    : node_(node), where_(std::move(where)), problems_(problems) {
+    : node_(std::make_shared<YAML::Node>(node)), where_(std::move(where)), problems_(problems) {
   std::string names;
   for (const char* name : known) names += (names.empty() ? "" : ", ") + std::string(name);
   std::string self = where_.empty() ? "the file" : where_;
-  if (!node_.IsMap()) {
-    problems_.add(node_, self, "is not a mapping; expected keys out of: " + names);
-    node_.reset(YAML::Node(YAML::NodeType::Map));
+  if (!node_->IsMap()) {
+    problems_.add(*node_, self, "is not a mapping; expected keys out of: " + names);
+    node_->reset(YAML::Node(YAML::NodeType::Map));
     return;
   }
   std::vector<std::string> seen;
-  for (const auto& pair : node_) {
+  for (const auto& pair : *node_) {
     std::string key = pair.first.IsScalar() ? pair.first.Scalar() : "?";
     bool ok = false;
     for (const char* name : known) ok = ok || key == name;
@@ -40,12 +41,16 @@ Fields::Fields(const YAML::Node& node, std::string where, Problems& problems,
 bool Fields::has(const char* key) const { return node(key).IsDefined() && !node(key).IsNull(); }
 
 YAML::Node Fields::node(const char* key) const {
-  const YAML::Node& constant = node_;  // operator[] of a non-const node would add the key
+  const YAML::Node& constant = *node_;  // operator[] of a non-const node would add the key
   return constant[key];
 }
 
 std::string Fields::path(const char* key) const {
   return where_.empty() ? key : where_ + "." + key;
+}
+
+void Fields::refuse(const char* key, const std::string& raw, const std::string& expected) {
+  problems_.add(node(key), path(key), "is '" + raw + "'; expected " + expected);
 }
 
 std::optional<std::string> Fields::text(const char* key) {

@@ -1,14 +1,19 @@
 #pragma once
 // Strict reading of one YAML mapping: every key is known, every value has the expected form, and
-// the first problem is kept as a sentence with file, line and field. Include only in .cpp files.
-#include <yaml-cpp/yaml.h>
-
+// the first problem is kept as a sentence with file, line and field.
+#include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/base/result.h"
+
+namespace YAML {
+class Node;  // yaml-cpp's, which is heavy to include
+}
 
 namespace takt::emulator {
 
@@ -42,7 +47,7 @@ class Fields {
     auto raw = text(key);
     if (!raw) return std::nullopt;
     auto parsed = parse(*raw);
-    if (!parsed) problems_.add(node(key), path(key), "is '" + *raw + "'; expected " + expected);
+    if (!parsed) refuse(key, *raw, expected);
     return parsed;
   }
   std::optional<std::uint64_t> whole(const char* key, std::uint64_t least, std::uint64_t most);
@@ -50,7 +55,9 @@ class Fields {
   std::vector<YAML::Node> list(const char* key);
 
  private:
-  YAML::Node node_;
+  void refuse(const char* key, const std::string& raw, const std::string& expected);
+
+  std::shared_ptr<YAML::Node> node_;
   std::string where_;
   Problems& problems_;
 };

@@ -1,6 +1,7 @@
 // A fleet as a person writes it. The format is described in emulator/README.md and shown by
 // emulator/fleets/*.yaml.
 #include <fmt/core.h>
+#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 

@@ -1,6 +1,7 @@
 #include "fleet/yaml_mig.h"
 
 #include <fmt/core.h>
+#include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <vector>

@@ -1,8 +1,5 @@
 #pragma once
-// The MIG part of a YAML fleet: mode and instances, placed as the card allows. Include only in .cpp
-// files.
-#include <yaml-cpp/yaml.h>
-
+// The MIG part of a YAML fleet: mode and instances, placed as the card allows.
 #include <string>
 
 #include "fleet/fleet.h"

@@ -4,6 +4,8 @@
 #include <fstream>
 #include <thread>
 
+#include <nlohmann/json.hpp>
+
 #include "endtoend/harness.h"
 
 namespace takt::endtoend {

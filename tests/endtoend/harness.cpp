@@ -1,5 +1,7 @@
 #include "endtoend/harness.h"
 
+#include <nlohmann/json.hpp>
+
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>

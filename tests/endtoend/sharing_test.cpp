@@ -1,6 +1,8 @@
 // People and processes beside each other on one box.
 #include <unistd.h>
 
+#include <nlohmann/json.hpp>
+
 #include "endtoend/harness.h"
 
 namespace takt::endtoend {

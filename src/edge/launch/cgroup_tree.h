@@ -1,5 +1,5 @@
 #pragma once
-// The cgroups of attempts: `<own cgroup>/takt/<job>.<attempt>` in each hierarchy that is of use, by
+// The cgroups of attempts: `<own cgroup>/takt/<name>` in each hierarchy that is of use, by
 // explicit absolute paths. Works with v1, v2 and hybrid hosts; a cgroup2 mount without controllers
 // still lists and kills processes. Mounts of the host are never changed.
 //

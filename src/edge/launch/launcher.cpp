@@ -38,12 +38,8 @@ std::int64_t clock_us(clockid_t clock) {
   return std::int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000;
 }
 
-Instant wall_now() {
-  return {clock_us(CLOCK_REALTIME)};
-}
-std::int64_t boottime_us() {
-  return clock_us(CLOCK_BOOTTIME);
-}
+Instant wall_now() { return {clock_us(CLOCK_REALTIME)}; }
+std::int64_t boottime_us() { return clock_us(CLOCK_BOOTTIME); }
 
 bool is_folder(const std::string& path) {
   struct stat status {};
@@ -131,6 +127,14 @@ std::optional<std::string> refuse_order(const control::LaunchOrder& order) {
 
 std::vector<std::int64_t> to_vector(const shim::PidList& pids) {
   return std::vector<std::int64_t>(pids.begin(), pids.end());
+}
+
+// Two servers on one host number their jobs alike. Without a mark of its own in the name, one could
+// remove what the other has just made under the same one.
+std::string cgroup_name(const std::string& records_dir, AttemptId attempt) {
+  std::uint64_t hash = 14695981039346656037ULL;  // FNV-1a
+  for (const char c : records_dir) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+  return fmt::format("{}-{:08x}", to_string(attempt), hash >> 32);
 }
 
 }  // namespace
@@ -252,7 +256,8 @@ Result<void> Launcher::prepare(const control::LaunchOrder& order, const std::str
   if (const auto refused = refuse_order(order)) {
     return abandon(Error{ErrorKind::invalid, *refused}, {});
   }
-  const auto cgroups = cgroups_->create(to_string(order.attempt), order.grant.memory);
+  const auto cgroups =
+      cgroups_->create(cgroup_name(options_.records_dir, order.attempt), order.grant.memory);
   if (!cgroups) return abandon(cgroups.error(), {});
   const auto text =
       format_spec(order, *cgroups, geteuid() == 0, options_.logs_dir, options_.leftover_grace);
@@ -268,13 +273,11 @@ Result<void> Launcher::run_shim(const control::LaunchOrder& order, const std::st
   switch (answer.kind) {
     case ShimAnswer::Kind::started:
     case ShimAnswer::Kind::known:
-    case ShimAnswer::Kind::recorded:
-      return {};
+    case ShimAnswer::Kind::recorded: return {};
     case ShimAnswer::Kind::undecided:
       return fail(ErrorKind::unavailable,
                   fmt::format("attempt {}: {}", to_string(order.attempt), answer.message));
-    case ShimAnswer::Kind::failed:
-      break;
+    case ShimAnswer::Kind::failed: break;
   }
   // The shim is gone (its end of the pipe is closed). Did it get as far as a record?
   const Adopted record = Adopted::read(place);
@@ -484,9 +487,7 @@ std::map<std::int64_t, AttemptId> Launcher::pids() {
   return owners;
 }
 
-int Launcher::event_fd() const {
-  return watch_->fd();
-}
+int Launcher::event_fd() const { return watch_->fd(); }
 
 std::vector<std::string> Launcher::notes() const {
   std::vector<std::string> notes = cgroups_->notes();

@@ -31,7 +31,7 @@ class RecordWatch;
 struct LauncherOptions {
   std::string records_dir;    // best on tmpfs; made (0700) if missing. Absolute.
   std::string shim_path;      // the program takt-shim. Absolute.
-  std::string cgroup_parent;  // where `takt/<job>.<attempt>` goes in every hierarchy; "": our own
+  std::string cgroup_parent;  // where `takt/<job>.<attempt>-<mark>` goes; "": our own cgroup
   bool use_cgroups = true;    // false: supervise by the process tree alone
   // Output files below this folder are made by the launcher's own user and given to the job's; all
   // others are opened with the job's rights only. "": none. Absolute; must not be writable for
