@@ -98,12 +98,12 @@ TEST(LaunchOrder, ResolvesEverythingTheAgentNeeds) {
   World w = two_gpus();
   JobSpec spec = whole_gpus(1);
   spec.argv = {"/bin/echo", "hi"};
-  spec.workdir = "/home/alice/work";
+  spec.workdir = "/srv/alice/work";
   const JobId id = w.submitted(spec);
   w.pass();
   const LaunchOrder order = launch_order(w.job(id), w.places);
   EXPECT_EQ(order.argv, spec.argv);
-  EXPECT_EQ(order.workdir, "/home/alice/work");
+  EXPECT_EQ(order.workdir, "/srv/alice/work");
   EXPECT_EQ(order.identity, alice());
   EXPECT_EQ(order.stdout_path, "/var/lib/takt/logs/1.1.out");
   EXPECT_EQ(order.stderr_path, "/var/lib/takt/logs/1.1.err");
