@@ -143,8 +143,11 @@ void Controller::run() {
     }
     publish(batch);
     release(batch);
-    log_waits();
     act(batch);
+    // Last, since nobody waits for these: neither telemetry's disk nor a long queue's views delay a
+    // start.
+    measurements_.take(state_, batch.reports, batch.facts);
+    log_waits();
   }
 }
 
@@ -258,7 +261,6 @@ void Controller::publish(Batch& batch) {
 
 void Controller::release(Batch& batch) {
   for (auto& [command, result] : batch.replies) command->reply.set_value(std::move(result));
-  measurements_.take(state_, batch.reports, batch.facts);
 }
 
 void Controller::act(const Batch& batch) {
@@ -280,34 +282,33 @@ void Controller::act(const Batch& batch) {
 }
 
 Result<Trial> Controller::try_out(const control::Submit& command) {
-  Trial trial;
-  Result<void> outcome;
+  // A copy, so that the loop does not wait for the scheduler.
+  control::State state;
+  control::Cluster cluster;
   read([&](const control::Sight& sight) {
-    auto accepted = handle(sight.state, sight.cluster, sight.policy, command, sight.now);
-    if (!accepted) {
-      outcome = tl::make_unexpected(accepted.error());
-      return;
-    }
-    control::State state = sight.state;
-    for (const control::Fact& fact : accepted->facts)
-      fold(state, fact, sight.policy.fair_share_half_life);
-    const auto plan = schedule::decide(
-        control::snapshot(state, sight.cluster, sight.policy, sight.now), sight.policy, sight.now);
-    const JobId first = accepted->jobs.front();
-    trial.spec = state.jobs.at(first).spec();
-    trial.count = static_cast<int>(accepted->jobs.size());
-    trial.warnings = accepted->warnings;
-    for (const schedule::Placement& p : plan.placements)
-      if (p.job == first) {
-        trial.would_start = true;
-        trial.decision = p.decision;
-      }
-    if (const auto it = plan.waiting.find(first); it != plan.waiting.end()) {
-      trial.waiting_for = it->second->blockers;
-      trial.decision = it->second->decision;
-    }
+    state = sight.state;
+    cluster = sight.cluster;
   });
-  if (!outcome) return tl::make_unexpected(outcome.error());
+  const Instant now = options_.clock();
+  const Policy& policy = options_.policy;
+  auto accepted = handle(state, cluster, policy, command, now);
+  if (!accepted) return tl::make_unexpected(accepted.error());
+  for (const control::Fact& fact : accepted->facts) fold(state, fact, policy.fair_share_half_life);
+  const auto plan = schedule::decide(control::snapshot(state, cluster, policy, now), policy, now);
+  const JobId first = accepted->jobs.front();
+  Trial trial;
+  trial.spec = state.jobs.at(first).spec();
+  trial.count = static_cast<int>(accepted->jobs.size());
+  trial.warnings = accepted->warnings;
+  for (const schedule::Placement& p : plan.placements)
+    if (p.job == first) {
+      trial.would_start = true;
+      trial.decision = p.decision;
+    }
+  if (const auto it = plan.waiting.find(first); it != plan.waiting.end()) {
+    trial.waiting_for = it->second->blockers;
+    trial.decision = it->second->decision;
+  }
   return trial;
 }
 
