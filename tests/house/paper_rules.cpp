@@ -186,6 +186,23 @@ void check_commands(const std::string& where, const std::string& line, const Fil
   }
 }
 
+// What the program `takt` can be asked: the names given to CLI11.
+std::set<std::string> commands_of(const std::string& options) {
+  static const std::regex added(R"re(add_subcommand\(\s*"([a-z]+)")re");
+  std::set<std::string> commands;
+  for (std::sregex_iterator it(options.begin(), options.end(), added), end; it != end; ++it)
+    commands.insert((*it)[1].str());
+  return commands;
+}
+
+void check_takt_commands(const std::string& where, const std::string& line,
+                         const std::set<std::string>& commands, std::vector<std::string>& out) {
+  static const std::regex command(R"((?:`|^ {4,}(?:\$ )?|&& |; )takt ([a-z]+))");
+  for (std::sregex_iterator it(line.begin(), line.end(), command), end; it != end; ++it)
+    if (commands.count((*it)[1].str()) == 0)
+      out.push_back(where + "'takt " + (*it)[1].str() + "' is no command of takt");
+}
+
 // "docs/adr/" + "../x.md" -> "docs/x.md".
 std::string join(const std::string& folder, const std::string& link) {
   std::filesystem::path path = std::filesystem::path(folder) / link;
@@ -268,6 +285,7 @@ std::vector<std::string> traces_of_a_machine(const Files& files) {
 
 std::vector<std::string> broken_documents(const Files& files) {
   const std::set<std::string> verbs = verbs_of(text_of(files, "Makefile"));
+  const std::set<std::string> commands = commands_of(text_of(files, "src/app/cli/options.cpp"));
   std::vector<std::string> out;
   for (const auto& [path, text] : files) {
     if (!ends_with(path, ".md")) continue;
@@ -275,6 +293,7 @@ std::vector<std::string> broken_documents(const Files& files) {
     for (const std::string& line : lines_of(text)) {
       ++number;
       check_commands(place(path, number), line, files, verbs, out);
+      check_takt_commands(place(path, number), line, commands, out);
       check_links(path, place(path, number), line, files, out);
     }
   }

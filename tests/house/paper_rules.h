@@ -15,8 +15,8 @@ std::vector<std::string> rooms_without_short_readme(const Files& files);
 // No host of a package registry, and no absolute path of somebody's machine.
 std::vector<std::string> traces_of_a_machine(const Files& files);
 
-// Every `make verb` in a document is a verb of the Makefile, every scripts/... named is there, and
-// every relative link leads to a file.
+// Every `make verb` in a document is a verb of the Makefile, every `takt command` one of the
+// program's, every scripts/... named is there, and every relative link leads to a file.
 std::vector<std::string> broken_documents(const Files& files);
 
 // packages.txt: sections are known, names sorted and once only, each with a reason of one word,

@@ -94,6 +94,16 @@ TEST(BrokenDocuments, VerbsScriptsAndLinksThatAreNotThereAreNamed) {
                   HasSubstr("docs/a.md:5: the link b.md"), HasSubstr("examples/night/b.yaml")));
 }
 
+TEST(BrokenDocuments, CommandsThatTaktDoesNotHaveAreNamed) {
+  const Files files = {
+      {"src/app/cli/options.cpp",
+       "app.add_subcommand(\"ps\", \"x\");\n app.add_subcommand(\n\"why\");"},
+      {"a.md",
+       "`takt ps` and `takt plan`: takt does it\n    takt why 17\n    takt fly; takt ps\n"}};
+  EXPECT_THAT(broken_documents(files),
+              ElementsAre(HasSubstr("a.md:1: 'takt plan'"), HasSubstr("a.md:3: 'takt fly'")));
+}
+
 TEST(BrokenDocuments, TheRepositoryHasNone) {
   EXPECT_THAT(broken_documents(repository()), IsEmpty()) << listed(broken_documents(repository()));
 }
