@@ -22,6 +22,7 @@
 #include "edge/codec/api_json.h"
 #include "edge/http/client.h"
 #include "edge/launch/cgroup_tree.h"
+#include "edge/launch/shim/family.h"
 
 namespace {
 
@@ -129,8 +130,8 @@ void await_end(Client& client, const std::string& id) {
                     takt::seconds(20));
 }
 
-// The floor: the same cgroups, the same bytes synced once (what one batch of the journal costs),
-// and fork + exec of the same program.
+// The floor: the same cgroups, joined in the same quick way, the same bytes synced once (what one
+// batch of the journal costs), and fork + exec of the same program.
 double bare_start(const fs::path& folder, const std::string& self,
                   const takt::launch::CgroupTree& cgroups, int fd, int i) {
   const fs::path mark = folder / "bare";
@@ -141,14 +142,17 @@ double bare_start(const fs::path& folder, const std::string& self,
     give_up("cannot sync to " + folder.string());
   auto made = cgroups.create(fmt::format("bench-{}", i), takt::Bytes{0});
   if (!made) give_up(made.error().message);
-  const pid_t pid = ::fork();
+  std::string v2;
+  for (const std::string& join : made->join)
+    if (!takt::shim::is_v1(join.c_str())) v2 = join;
+  bool joined = false;
+  const pid_t pid = takt::shim::fork_into(v2.c_str(), joined);
   if (pid == 0) {
-    const std::string me = std::to_string(::getpid());
-    for (const std::string& join : made->join) {
-      const int procs = ::open((join + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC);
-      (void)!::write(procs, me.data(), me.size());
-      ::close(procs);
-    }
+    for (const std::string& join : made->join)
+      if (takt::shim::is_v1(join.c_str()))
+        (void)takt::shim::join_v1(join.c_str());
+      else if (!joined)
+        (void)takt::shim::move_into(join.c_str(), ::getpid());
     ::execl(self.c_str(), self.c_str(), "--stamp", mark.c_str(), nullptr);
     ::_exit(127);
   }
