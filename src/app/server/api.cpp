@@ -47,6 +47,17 @@ Result<std::int64_t> number(const std::string& name, const std::string& word, st
   return value;
 }
 
+// A word of the query that must be one of a few.
+Result<std::string> one_of(const Request& request, const std::string& name,
+                           const std::string& otherwise, const std::vector<std::string>& words) {
+  std::string word = query(request, name, otherwise);
+  if (std::find(words.begin(), words.end(), word) != words.end()) return word;
+  std::string all;
+  for (const std::string& w : words)
+    if (!w.empty()) all += (all.empty() ? "" : ", ") + w;
+  return fail(ErrorKind::invalid, fmt::format("{}: '{}' is not one of {}", name, word, all));
+}
+
 Result<JobId> job_id(const Captures& captures) {
   auto id = number("job id", captures.at("id"), 1, INT64_MAX);
   if (!id) return tl::make_unexpected(id.error());
@@ -78,13 +89,19 @@ class Api {
   Response list(const Request& request) const {
     const bool all = query(request, "all", "false") == "true";
     const std::string user = query(request, "user", "");
-    const std::string state = query(request, "state", "");
+    auto state_asked =
+        one_of(request, "state", "",
+               {"", "waiting", "starting", "running", "stopping", "done", "failed", "cancelled"});
+    if (!state_asked) return http::error_response(state_asked.error());
+    const std::string& state = *state_asked;
     auto limit = number("limit", query(request, "limit", "0"), 0, 1'000'000);
     if (!limit) return http::error_response(limit.error());
     std::vector<control::JobView> jobs;
     std::vector<control::NodeView> nodes;
     control::Counts counts;
-    const std::string format = query(request, "format", "json");
+    auto format_asked = one_of(request, "format", "json", {"json", "text", "live", "day"});
+    if (!format_asked) return http::error_response(format_asked.error());
+    const std::string& format = *format_asked;
     context_.controller.read([&](const control::Sight& sight) {
       jobs = control::job_views(sight, all || !state.empty());
       if (format == "live") nodes = control::node_views(sight.cluster);
@@ -105,9 +122,7 @@ class Api {
     if (format == "text")
       return text(report::jobs_table(jobs, now, *screen, static_cast<std::size_t>(*limit)));
     if (format == "live") return live(jobs, nodes, counts, now, *screen, *limit);
-    if (format == "day") return day(jobs, now, *screen);
-    return http::error_response(
-        400, fmt::format("format: '{}' is not one of json, text, live, day", format));
+    return day(jobs, now, *screen);
   }
 
   // The number of unfinished jobs that will end by themselves lets a watcher know when to leave.
@@ -167,14 +182,14 @@ class Api {
   Response show(const Request& request, const Captures& captures) const {
     auto id = job_id(captures);
     if (!id) return http::error_response(id.error());
-    const std::string wait_for = query(request, "wait", "");
-    if (!wait_for.empty()) {
+    auto wait_for = one_of(request, "wait", "", {"", "started", "ended"});
+    if (!wait_for) return http::error_response(wait_for.error());
+    auto format = one_of(request, "format", "json", {"json", "text"});
+    if (!format) return http::error_response(format.error());
+    if (!wait_for->empty()) {
       auto timeout = number("timeout_ms", query(request, "timeout_ms", "30000"), 0, 600'000);
       if (!timeout) return http::error_response(timeout.error());
-      if (wait_for != "started" && wait_for != "ended")
-        return http::error_response(
-            400, fmt::format("wait: '{}' is not one of started, ended", wait_for));
-      wait(*id, wait_for == "ended", std::min(milliseconds(*timeout), kWaitMax), request.stop);
+      wait(*id, *wait_for == "ended", std::min(milliseconds(*timeout), kWaitMax), request.stop);
     }
     std::optional<control::JobView> view;
     context_.controller.read([&](const control::Sight& sight) {
@@ -182,7 +197,7 @@ class Api {
       if (it != sight.state.jobs.end()) view = control::job_view(sight, it->second);
     });
     if (!view) return http::error_response(no_such_job(*id));
-    if (query(request, "format", "json") == "text") {
+    if (*format == "text") {
       auto screen = screen_of(request);
       if (!screen) return http::error_response(screen.error());
       return text(report::job_why(*view, context_.clock(), *screen));
@@ -225,12 +240,10 @@ class Api {
     if (!offset) return http::error_response(offset.error());
     auto wait_ms = number("wait_ms", query(request, "wait_ms", "0"), 0, 600'000);
     if (!wait_ms) return http::error_response(wait_ms.error());
-    const std::string stream = query(request, "stream", "stdout");
-    if (stream != "stdout" && stream != "stderr")
-      return http::error_response(400,
-                                  fmt::format("stream: '{}' is not one of stdout, stderr", stream));
+    auto stream = one_of(request, "stream", "stdout", {"stdout", "stderr"});
+    if (!stream) return http::error_response(stream.error());
     LogRequest log{*id,
-                   stream == "stderr",
+                   *stream == "stderr",
                    *offset,
                    std::min(milliseconds(*wait_ms), kWaitMax),
                    request.peer.uid,
@@ -248,20 +261,23 @@ class Api {
   // ---- the rest -------------------------------------------------------------------------------
 
   Response gpus(const Request& request) const {
+    auto format = one_of(request, "format", "json", {"json", "text"});
+    if (!format) return http::error_response(format.error());
     std::vector<control::NodeView> nodes;
     context_.controller.read(
         [&](const control::Sight& sight) { nodes = control::node_views(sight.cluster); });
-    if (query(request, "format", "json") != "text") return json(codec::gpus_json(head(), nodes));
+    if (*format != "text") return json(codec::gpus_json(head(), nodes));
     auto screen = screen_of(request);
     if (!screen) return http::error_response(screen.error());
     return text(report::gpus_table(nodes, context_.clock(), *screen));
   }
 
   Response workloads(const Request& request) const {
+    auto format = one_of(request, "format", "json", {"json", "text"});
+    if (!format) return http::error_response(format.error());
     const auto summaries =
         context_.measurements.summaries(context_.controller.policy(), context_.clock());
-    if (query(request, "format", "json") != "text")
-      return json(codec::workloads_json(head(), summaries));
+    if (*format != "text") return json(codec::workloads_json(head(), summaries));
     auto screen = screen_of(request);
     if (!screen) return http::error_response(screen.error());
     return text(report::workloads_table(summaries, *screen));
