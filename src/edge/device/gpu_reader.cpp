@@ -19,8 +19,8 @@ constexpr unsigned kMostMhz = 20'000;
 constexpr unsigned kMostKilobytesPerSecond = 1'000'000'000;  // PCIe 6.0 x16 is 1/8 of it
 constexpr unsigned long long kMostMemory = 1ull << 50;
 constexpr unsigned long long kMostCount = 1ull << 62;
-// Drivers round the parts of the memory to pages: the sum may be off by a little.
-constexpr std::int64_t kMemorySlack = 1 << 20;
+// Drivers round the parts of the memory, to pages or, as recorded ones do, to MiB each.
+constexpr std::int64_t kMemorySlack = std::int64_t{4} << 20;
 
 template <class To, class From>
 Measured<To> as(const Measured<From>& value) {
