@@ -61,6 +61,8 @@ TEST(Reconcile, ForgetsARecordOnlyAfterTheRelease) {
   w.see({gone});
   EXPECT_THAT(only<Forget>(w.effects({gone})), SizeIs(1));
   EXPECT_THAT(w.effects({}), IsEmpty());
+  // An agent that has restarted proves it again first.
+  EXPECT_THAT(w.effects({w.seen_exited(id, exit_code(0), false)}), IsEmpty());
 }
 
 TEST(Reconcile, AnEarlierAttemptOfTheJobIsForgottenOrEnded) {
