@@ -132,9 +132,7 @@ std::optional<GpuFacts> gpu_facts_for(std::string_view model) {
   return std::nullopt;
 }
 
-std::span<const GpuFacts> all_gpu_facts() {
-  return kFacts;
-}
+std::span<const GpuFacts> all_gpu_facts() { return kFacts; }
 
 bool type_matches(std::string_view model, std::string_view word) {
   const auto wanted = parts(word);

@@ -10,9 +10,7 @@ namespace {
 
 constexpr std::int64_t kMax = std::numeric_limits<std::int64_t>::max();
 
-bool is_digit(char c) {
-  return c >= '0' && c <= '9';
-}
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::string_view trimmed(std::string_view text) {
   while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
@@ -82,9 +80,7 @@ constexpr std::array<Unit, 6> kSpans = {{{"d", 86'400'000'000},
                                          {"ms", 1'000},
                                          {"us", 1}}};
 
-std::string quoted(std::string_view text) {
-  return "'" + std::string(text) + "'";
-}
+std::string quoted(std::string_view text) { return "'" + std::string(text) + "'"; }
 
 tl::unexpected<Error> not_a_size(std::string_view text) {
   return fail(ErrorKind::invalid,

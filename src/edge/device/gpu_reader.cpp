@@ -66,9 +66,7 @@ std::string text(GpuCalls& calls, const Function& function, nvmlDevice_t device,
 
 }  // namespace
 
-DeviceUuid unknown_uuid(unsigned index) {
-  return DeviceUuid(fmt::format("unknown-gpu-{}", index));
-}
+DeviceUuid unknown_uuid(unsigned index) { return DeviceUuid(fmt::format("unknown-gpu-{}", index)); }
 
 std::string pci_text(const nvmlPciInfo_t& pci) {
   return fmt::format("{:08X}:{:02X}:{:02X}.0", pci.domain, pci.bus, pci.device);

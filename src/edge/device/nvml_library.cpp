@@ -75,8 +75,7 @@ std::string init_problem(const std::string& path, nvmlReturn_t code) {
     case NVML_ERROR_NOT_READY:
     case NVML_ERROR_GPU_NOT_FOUND:
     case NVML_ERROR_INVALID_STATE:
-    case NVML_ERROR_UNKNOWN:
-      break;
+    case NVML_ERROR_UNKNOWN: break;
   }
   return what + ". Try nvidia-smi; if it fails in the same way, look at dmesg and reboot.";
 }
@@ -93,68 +92,37 @@ std::string emulator_problem(void* handle) {
 
 std::string nvml_words(nvmlReturn_t code) {
   switch (code) {
-    case NVML_SUCCESS:
-      return "success";
-    case NVML_ERROR_UNINITIALIZED:
-      return "the library is not initialised";
-    case NVML_ERROR_INVALID_ARGUMENT:
-      return "invalid argument";
-    case NVML_ERROR_NOT_SUPPORTED:
-      return "not supported";
-    case NVML_ERROR_NO_PERMISSION:
-      return "no permission";
-    case NVML_ERROR_ALREADY_INITIALIZED:
-      return "already initialised";
-    case NVML_ERROR_NOT_FOUND:
-      return "not found";
-    case NVML_ERROR_INSUFFICIENT_SIZE:
-      return "buffer too small";
-    case NVML_ERROR_INSUFFICIENT_POWER:
-      return "power cables not attached properly";
-    case NVML_ERROR_DRIVER_NOT_LOADED:
-      return "the driver is not loaded";
-    case NVML_ERROR_TIMEOUT:
-      return "timed out";
-    case NVML_ERROR_IRQ_ISSUE:
-      return "interrupt problem of a GPU";
-    case NVML_ERROR_LIBRARY_NOT_FOUND:
-      return "a library is missing";
-    case NVML_ERROR_FUNCTION_NOT_FOUND:
-      return "this driver does not have the function";
-    case NVML_ERROR_CORRUPTED_INFOROM:
-      return "the GPU's infoROM is corrupted";
-    case NVML_ERROR_GPU_IS_LOST:
-      return "the GPU is lost";
-    case NVML_ERROR_RESET_REQUIRED:
-      return "the GPU needs a reset";
-    case NVML_ERROR_OPERATING_SYSTEM:
-      return "blocked by the operating system or cgroup";
-    case NVML_ERROR_LIB_RM_VERSION_MISMATCH:
-      return "driver and library versions differ";
-    case NVML_ERROR_IN_USE:
-      return "the GPU is in use";
-    case NVML_ERROR_MEMORY:
-      return "out of memory";
-    case NVML_ERROR_NO_DATA:
-      return "no data";
-    case NVML_ERROR_VGPU_ECC_NOT_SUPPORTED:
-      return "not supported with ECC on";
-    case NVML_ERROR_INSUFFICIENT_RESOURCES:
-      return "out of resources";
-    case NVML_ERROR_FREQ_NOT_SUPPORTED:
-      return "frequency not supported";
-    case NVML_ERROR_ARGUMENT_VERSION_MISMATCH:
-      return "structure version not supported";
-    case NVML_ERROR_DEPRECATED:
-      return "deprecated";
-    case NVML_ERROR_NOT_READY:
-      return "not ready";
-    case NVML_ERROR_GPU_NOT_FOUND:
-      return "no GPU";
-    case NVML_ERROR_INVALID_STATE:
-      return "invalid state";
-    case NVML_ERROR_UNKNOWN:
-      break;
+    case NVML_SUCCESS: return "success";
+    case NVML_ERROR_UNINITIALIZED: return "the library is not initialised";
+    case NVML_ERROR_INVALID_ARGUMENT: return "invalid argument";
+    case NVML_ERROR_NOT_SUPPORTED: return "not supported";
+    case NVML_ERROR_NO_PERMISSION: return "no permission";
+    case NVML_ERROR_ALREADY_INITIALIZED: return "already initialised";
+    case NVML_ERROR_NOT_FOUND: return "not found";
+    case NVML_ERROR_INSUFFICIENT_SIZE: return "buffer too small";
+    case NVML_ERROR_INSUFFICIENT_POWER: return "power cables not attached properly";
+    case NVML_ERROR_DRIVER_NOT_LOADED: return "the driver is not loaded";
+    case NVML_ERROR_TIMEOUT: return "timed out";
+    case NVML_ERROR_IRQ_ISSUE: return "interrupt problem of a GPU";
+    case NVML_ERROR_LIBRARY_NOT_FOUND: return "a library is missing";
+    case NVML_ERROR_FUNCTION_NOT_FOUND: return "this driver does not have the function";
+    case NVML_ERROR_CORRUPTED_INFOROM: return "the GPU's infoROM is corrupted";
+    case NVML_ERROR_GPU_IS_LOST: return "the GPU is lost";
+    case NVML_ERROR_RESET_REQUIRED: return "the GPU needs a reset";
+    case NVML_ERROR_OPERATING_SYSTEM: return "blocked by the operating system or cgroup";
+    case NVML_ERROR_LIB_RM_VERSION_MISMATCH: return "driver and library versions differ";
+    case NVML_ERROR_IN_USE: return "the GPU is in use";
+    case NVML_ERROR_MEMORY: return "out of memory";
+    case NVML_ERROR_NO_DATA: return "no data";
+    case NVML_ERROR_VGPU_ECC_NOT_SUPPORTED: return "not supported with ECC on";
+    case NVML_ERROR_INSUFFICIENT_RESOURCES: return "out of resources";
+    case NVML_ERROR_FREQ_NOT_SUPPORTED: return "frequency not supported";
+    case NVML_ERROR_ARGUMENT_VERSION_MISMATCH: return "structure version not supported";
+    case NVML_ERROR_DEPRECATED: return "deprecated";
+    case NVML_ERROR_NOT_READY: return "not ready";
+    case NVML_ERROR_GPU_NOT_FOUND: return "no GPU";
+    case NVML_ERROR_INVALID_STATE: return "invalid state";
+    case NVML_ERROR_UNKNOWN: break;
   }
   return "unknown error";
 }
@@ -168,22 +136,16 @@ Missing nvml_missing(const char* call, nvmlReturn_t code) {
     case NVML_ERROR_VGPU_ECC_NOT_SUPPORTED:
     case NVML_ERROR_FREQ_NOT_SUPPORTED:
     case NVML_ERROR_ARGUMENT_VERSION_MISMATCH:
-    case NVML_ERROR_DEPRECATED:
-      return {MissingKind::not_supported, detail};
+    case NVML_ERROR_DEPRECATED: return {MissingKind::not_supported, detail};
     case NVML_ERROR_NO_PERMISSION:
-    case NVML_ERROR_OPERATING_SYSTEM:
-      return {MissingKind::not_permitted, detail};
+    case NVML_ERROR_OPERATING_SYSTEM: return {MissingKind::not_permitted, detail};
     case NVML_ERROR_NOT_FOUND:
-    case NVML_ERROR_GPU_NOT_FOUND:
-      return {MissingKind::not_found, detail};
+    case NVML_ERROR_GPU_NOT_FOUND: return {MissingKind::not_found, detail};
     case NVML_ERROR_NO_DATA:
-    case NVML_ERROR_NOT_READY:
-      return {MissingKind::no_sample_yet, detail};
-    case NVML_ERROR_TIMEOUT:
-      return {MissingKind::timed_out, detail};
+    case NVML_ERROR_NOT_READY: return {MissingKind::no_sample_yet, detail};
+    case NVML_ERROR_TIMEOUT: return {MissingKind::timed_out, detail};
     case NVML_ERROR_GPU_IS_LOST:
-    case NVML_ERROR_RESET_REQUIRED:
-      return {MissingKind::device_lost, detail};
+    case NVML_ERROR_RESET_REQUIRED: return {MissingKind::device_lost, detail};
     case NVML_SUCCESS:
     case NVML_ERROR_UNINITIALIZED:
     case NVML_ERROR_INVALID_ARGUMENT:
@@ -199,8 +161,7 @@ Missing nvml_missing(const char* call, nvmlReturn_t code) {
     case NVML_ERROR_MEMORY:
     case NVML_ERROR_INSUFFICIENT_RESOURCES:
     case NVML_ERROR_INVALID_STATE:
-    case NVML_ERROR_UNKNOWN:
-      break;
+    case NVML_ERROR_UNKNOWN: break;
   }
   return {MissingKind::driver_error, detail};
 }
@@ -266,9 +227,7 @@ std::string NvmlLibrary::missing_functions() const {
   return missing;
 }
 
-int NvmlLibrary::driver_major() const {
-  return std::atoi(driver_version_.c_str());
-}
+int NvmlLibrary::driver_major() const { return std::atoi(driver_version_.c_str()); }
 
 NvmlLibrary::~NvmlLibrary() {
   if (initialised_) functions_.nvmlShutdown.pointer();

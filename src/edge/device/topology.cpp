@@ -8,16 +8,11 @@ namespace {
 LinkKind kind_of(nvmlGpuTopologyLevel_t level) {
   switch (level) {
     case NVML_TOPOLOGY_INTERNAL:
-    case NVML_TOPOLOGY_SINGLE:
-      return LinkKind::pix;
-    case NVML_TOPOLOGY_MULTIPLE:
-      return LinkKind::pxb;
-    case NVML_TOPOLOGY_HOSTBRIDGE:
-      return LinkKind::phb;
-    case NVML_TOPOLOGY_NODE:
-      return LinkKind::node;
-    case NVML_TOPOLOGY_SYSTEM:
-      return LinkKind::sys;
+    case NVML_TOPOLOGY_SINGLE: return LinkKind::pix;
+    case NVML_TOPOLOGY_MULTIPLE: return LinkKind::pxb;
+    case NVML_TOPOLOGY_HOSTBRIDGE: return LinkKind::phb;
+    case NVML_TOPOLOGY_NODE: return LinkKind::node;
+    case NVML_TOPOLOGY_SYSTEM: return LinkKind::sys;
   }
   return LinkKind::unknown;  // a level of a driver newer than this program
 }

@@ -64,14 +64,10 @@ bool read_fields(std::string_view text, char end, std::string_view head, const T
 
 const char* name_of(ExitCause cause) {
   switch (cause) {
-    case ExitCause::exited:
-      return "exited";
-    case ExitCause::signalled:
-      return "signalled";
-    case ExitCause::start_failed:
-      return "start_failed";
-    case ExitCause::lost:
-      break;
+    case ExitCause::exited: return "exited";
+    case ExitCause::signalled: return "signalled";
+    case ExitCause::start_failed: return "start_failed";
+    case ExitCause::lost: break;
   }
   return "lost";
 }
@@ -231,9 +227,7 @@ std::optional<RecordLock> RecordLock::try_take(const std::string& folder) {
   return std::nullopt;
 }
 
-RecordLock::RecordLock(RecordLock&& other) noexcept : fd_(other.fd_) {
-  other.fd_ = -1;
-}
+RecordLock::RecordLock(RecordLock&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
 
 RecordLock::~RecordLock() {
   if (fd_ >= 0) close(fd_);

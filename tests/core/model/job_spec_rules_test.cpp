@@ -197,7 +197,8 @@ TEST(SpecRules, AllProblemsAreToldAtOnce) {
             "gpus.count: '-3' is not a number of GPUs; expected 0 to 65536\n"
             "nodes: this version of takt cannot run a job on more than one node yet; remove the "
             "field or use nodes: 1\n"
-            "min_speed: '-1' is out of range; expected a number above 0, at most 100: the speed as a multiple of the "
+            "min_speed: '-1' is out of range; expected a number above 0, at most 100: the speed as "
+            "a multiple of the "
             "reference type's");
 }
 
