@@ -26,26 +26,22 @@ if [ ! -f "$folder/build.ninja" ]; then
 fi
 # Re-reads the lists of files where files came or went, so that the count below is right.
 quietly ninja -C "$folder" build.ninja
-if ! ninja -C "$folder" -n "$@" >"$log" 2>&1; then
-  cat "$log" >&2
-  exit 1
-fi
-if grep -q 'no work to do' "$log"; then exit 0; fi
 
-say "building $folder with $jobs jobs"
-began=$SECONDS
-# Each step's line is overwritten by the next on a terminal; without one, only every 10 % is shown.
-if [ -t 1 ]; then
-  NINJA_STATUS='[%f/%t %es] ' ninja -C "$folder" -j "$jobs" "$@"
-else
-  set -o pipefail
-  NINJA_STATUS='[%f/%t %es] ' ninja -C "$folder" -j "$jobs" "$@" | awk '
-    match($0, /^\[[0-9]+\/[0-9]+ /) {
-      split(substr($0, 2, RLENGTH - 2), n, "/")
-      tenth = int(10 * n[1] / n[2])
-      if (tenth != last) { print; fflush(); last = tenth }
-      next
-    }
-    !/^ninja: Entering/ { print; fflush() }'
-fi
-say "built in $((SECONDS - began)) s"
+# ninja's own dry run cannot tell that there is nothing to do (it would look for new files first), so
+# its words are read as they come: the first real step is announced, no step is no word. A terminal
+# sees each step in place; elsewhere every 10 % is shown.
+terminal=0
+[ -t 1 ] && terminal=1
+NINJA_STATUS='[%f/%t %es] ' ninja -C "$folder" -j "$jobs" "$@" 2>&1 | awk -v terminal="$terminal" \
+  -v what="takt: building $folder with $jobs jobs" '
+  /^ninja: (Entering|no work)/ || /Re-checking globbed|Re-running CMake/ { next }
+  match($0, /^\[[0-9]+\/[0-9]+ /) {
+    if (!begun++) print what
+    if (terminal) { printf "\r\033[K%s", substr($0, 1, 100); fflush(); next }
+    split(substr($0, 2, RLENGTH - 2), n, "/")
+    tenth = int(10 * n[1] / n[2])
+    if (tenth != last) { print; fflush(); last = tenth }
+    next
+  }
+  { if (terminal && begun) print ""; print; fflush() }
+  END { if (terminal && begun) print "" }'
