@@ -240,23 +240,23 @@ class FieldReader {
   void done() {
     if (fault_.any() || taken_ == object_.fields.size()) return;
     for (const auto& field : object_.fields)
-      if (!was_asked(field.first))
-        return fault_.set(Place{&place_, field.first}, "is not a field of this record");
+      if (!was_asked(field.name))
+        return fault_.set(Place{&place_, field.name}, "is not a field of this record");
   }
 
  private:
   // Fields come in the order they were written in, so the next one is nearly always right.
   const JsonValue* next(std::string_view name) {
     asked_.push_back(name);
-    if (cursor_ < object_.fields.size() && object_.fields[cursor_].first == name) {
+    if (cursor_ < object_.fields.size() && object_.fields[cursor_].name == name) {
       ++taken_;
-      return &object_.fields[cursor_++].second;
+      return &object_.fields[cursor_++].value;
     }
     for (std::size_t i = 0; i < object_.fields.size(); ++i) {
-      if (object_.fields[i].first != name) continue;
+      if (object_.fields[i].name != name) continue;
       cursor_ = i + 1;
       ++taken_;
-      return &object_.fields[i].second;
+      return &object_.fields[i].value;
     }
     return nullptr;
   }
@@ -280,8 +280,8 @@ inline void get_text(const JsonValue& from, const Place& place, Fault& fault, st
     return;
   }
   if (from.kind == JsonValue::Kind::object && from.fields.size() == 1 &&
-      from.fields[0].first == "b64" && from.fields[0].second.kind == JsonValue::Kind::text) {
-    std::optional<std::string> bytes = base64_decode(from.fields[0].second.text);
+      from.fields[0].name == "b64" && from.fields[0].value.kind == JsonValue::Kind::text) {
+    std::optional<std::string> bytes = base64_decode(from.fields[0].value.text);
     if (!bytes) return fault.set(place, "the base64 text is damaged");
     to = std::move(*bytes);
     return;

@@ -66,7 +66,7 @@ class Builder {
       std::set<std::string>& names = many_names_[open_.size()];
       if (object.fields.size() == 64) {
         names.clear();
-        for (const auto& field : object.fields) names.insert(field.first);
+        for (const auto& field : object.fields) names.insert(field.name);
       }
       repeated = !names.insert(name).second;
     }
@@ -90,7 +90,7 @@ class Builder {
   JsonValue* place() {
     if (open_.empty()) return &root_;
     JsonValue& parent = *open_.back();
-    if (parent.kind == JsonValue::Kind::object) return &parent.fields.back().second;
+    if (parent.kind == JsonValue::Kind::object) return &parent.fields.back().value;
     parent.items.emplace_back();
     return &parent.items.back();
   }
@@ -119,7 +119,7 @@ class Builder {
 
 const JsonValue* JsonValue::find(std::string_view name) const {
   for (const auto& field : fields)
-    if (field.first == name) return &field.second;
+    if (field.name == name) return &field.value;
   return nullptr;
 }
 

@@ -11,6 +11,8 @@
 
 namespace takt::codec {
 
+struct JsonField;
+
 struct JsonValue {
   enum class Kind { null, boolean, integer, natural, real, text, list, object };
   Kind kind = Kind::null;
@@ -20,9 +22,16 @@ struct JsonValue {
   double real = 0;
   std::string text;
   std::vector<JsonValue> items;
-  std::vector<std::pair<std::string, JsonValue>> fields;  // in the order of the document
+  std::vector<JsonField> fields;  // in the order of the document
 
   const JsonValue* find(std::string_view name) const;  // nullptr: not there
+};
+
+struct JsonField {
+  JsonField(std::string field_name, JsonValue field_value)
+      : name(std::move(field_name)), value(std::move(field_value)) {}
+  std::string name;
+  JsonValue value;
 };
 
 inline constexpr int json_depth_max = 32;
