@@ -14,8 +14,6 @@
 #include <sstream>
 #include <thread>
 
-#include "support/places.h"
-
 extern char** environ;
 
 namespace takt::endtoend {
@@ -132,7 +130,7 @@ bool eventually(const std::function<bool()>& holds, int limit_seconds) {
 }
 
 std::string Takt::program(const std::string& name) {
-  return ::takt::testing::build_folder() + "/" + name;
+  return std::string(TAKT_BUILD_DIR) + "/" + name;
 }
 
 Takt::Takt() {
@@ -142,7 +140,7 @@ Takt::Takt() {
   std::filesystem::permissions(folder_, std::filesystem::perms(0755));
   environment_ = {{"TAKT_SOCKET", (folder_ / "takt.sock").string()},
                   {"TAKT_NVML", program("emulator/libnvidia-ml.so.1")},
-                  {"PATH", ::takt::testing::build_folder() + ":/usr/bin:/bin"},
+                  {"PATH", std::string(TAKT_BUILD_DIR) + ":/usr/bin:/bin"},
                   {"TZ", "UTC"}};
 }
 

@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "support/places.h"
-
 namespace takt::house {
 namespace {
 
@@ -20,7 +18,7 @@ std::vector<std::string> core_says(const std::string& text) {
 }
 
 const Files& repository() {
-  static const Files files = read_repository(::takt::testing::source_folder());
+  static const Files files = read_repository(TAKT_SOURCE_DIR);
   return files;
 }
 

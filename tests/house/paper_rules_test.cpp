@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "support/places.h"
-
 namespace takt::house {
 namespace {
 
@@ -14,7 +12,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 const Files& repository() {
-  static const Files files = read_repository(::takt::testing::source_folder());
+  static const Files files = read_repository(TAKT_SOURCE_DIR);
   return files;
 }
 

@@ -7,14 +7,13 @@
 
 #include "edge/codec/job_script.h"
 #include "edge/codec/policy_yaml.h"
-#include "support/places.h"
 
 namespace takt::codec {
 namespace {
 
 // The fenced blocks of a language in a document of docs/.
 std::vector<std::string> blocks(const std::string& document, const std::string& language) {
-  std::ifstream file(::takt::testing::source_folder() + "/docs/" + document);
+  std::ifstream file(std::string(TAKT_SOURCE_DIR) + "/docs/" + document);
   EXPECT_TRUE(file.good()) << document;
   std::vector<std::string> found;
   std::string line;
@@ -60,7 +59,7 @@ TEST(Documents, ThePolicyOfTheDocumentIsAcceptedAndNamesEveryField) {
   ASSERT_TRUE(policy.has_value()) << policy.error().message;
   EXPECT_EQ(policy->limits.pending_jobs_max, 50'000u);
 
-  std::ifstream file(::takt::testing::source_folder() + "/docs/policy.md");
+  std::ifstream file(std::string(TAKT_SOURCE_DIR) + "/docs/policy.md");
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   std::istringstream written(policy_to_yaml(Policy{}));
   for (std::string line; std::getline(written, line);) {
