@@ -30,7 +30,6 @@ function(takt_tests name)
   target_link_libraries(${name}_test PRIVATE takt_flags takt_test_support ${T_LINK} GTest::gtest_main GTest::gmock)
   # The code under test is built as users get it; the tests themselves only have to be built soon.
   target_compile_options(${name}_test PRIVATE -O0)
-  target_compile_definitions(${name}_test PRIVATE TAKT_BUILD_DIR="${CMAKE_BINARY_DIR}" TAKT_SOURCE_DIR="${CMAKE_SOURCE_DIR}")
   if(T_DEPENDS)
     add_dependencies(${name}_test ${T_DEPENDS})
   endif()

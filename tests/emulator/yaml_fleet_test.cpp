@@ -7,6 +7,7 @@
 #include "fleet/calls.h"
 #include "fleet/gpu_models.h"
 #include "fleet/read_fleet.h"
+#include "support/places.h"
 
 namespace takt::emulator {
 namespace {
@@ -223,7 +224,8 @@ TEST(Calls, AreTheSameWithAndWithoutPrefixAndVersion) {
 TEST(ExampleFleets, AreAllRead) {
   int read = 0;
   for (const char* name : {"small-team", "mig-h100", "sick", "foreign"}) {
-    auto fleet = read_fleet(std::string(TAKT_SOURCE_DIR) + "/emulator/fleets/" + name + ".yaml");
+    auto fleet =
+        read_fleet(::takt::testing::source_folder() + "/emulator/fleets/" + name + ".yaml");
     ASSERT_TRUE(fleet) << fleet.error().message;
     EXPECT_EQ(fleet->name, name);
     ++read;

@@ -14,6 +14,8 @@
 #include <sstream>
 #include <thread>
 
+#include "support/places.h"
+
 extern char** environ;
 
 namespace takt::endtoend {
@@ -130,7 +132,7 @@ bool eventually(const std::function<bool()>& holds, int limit_seconds) {
 }
 
 std::string Takt::program(const std::string& name) {
-  return std::string(TAKT_BUILD_DIR) + "/" + name;
+  return ::takt::testing::build_folder() + "/" + name;
 }
 
 Takt::Takt() {
@@ -140,7 +142,7 @@ Takt::Takt() {
   std::filesystem::permissions(folder_, std::filesystem::perms(0755));
   environment_ = {{"TAKT_SOCKET", (folder_ / "takt.sock").string()},
                   {"TAKT_NVML", program("emulator/libnvidia-ml.so.1")},
-                  {"PATH", std::string(TAKT_BUILD_DIR) + ":/usr/bin:/bin"},
+                  {"PATH", ::takt::testing::build_folder() + ":/usr/bin:/bin"},
                   {"TZ", "UTC"}};
 }
 

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/places.h"
+
 namespace takt::house {
 namespace {
 
@@ -18,7 +20,7 @@ std::vector<std::string> core_says(const std::string& text) {
 }
 
 const Files& repository() {
-  static const Files files = read_repository(TAKT_SOURCE_DIR);
+  static const Files files = read_repository(::takt::testing::source_folder());
   return files;
 }
 

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "support/places.h"
+
 namespace takt::house {
 namespace {
 
@@ -12,7 +14,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 const Files& repository() {
-  static const Files files = read_repository(TAKT_SOURCE_DIR);
+  static const Files files = read_repository(::takt::testing::source_folder());
   return files;
 }
 

@@ -9,6 +9,8 @@
 #include <fstream>
 #include <sstream>
 
+#include "support/places.h"
+
 namespace takt::house {
 namespace {
 
@@ -57,9 +59,9 @@ class InstallPackages : public ::testing::Test {
   Said run(const std::string& sections = "run") {
     const std::string command = "PATH='" + (folder_ / "bin").string() + "' TAKT_PACKAGES='" +
                                 (folder_ / "packages").string() + "' TAKT_LOCK_WAIT=" + lock_wait_ +
-                                " /bin/bash '" TAKT_SOURCE_DIR "/scripts/install-packages.sh' " +
-                                sections + " >'" + (folder_ / "said").string() +
-                                "' 2>&1 </dev/null";
+                                " /bin/bash '" + ::takt::testing::source_folder() +
+                                "/scripts/install-packages.sh' " + sections + " >'" +
+                                (folder_ / "said").string() + "' 2>&1 </dev/null";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read("said"), read("commands")};
   }

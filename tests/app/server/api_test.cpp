@@ -10,6 +10,7 @@
 
 #include "edge/codec/api_json.h"
 #include "fixture.h"
+#include "support/places.h"
 
 namespace takt::server {
 namespace {
@@ -113,7 +114,7 @@ class ApiTest : public ::testing::Test {
 };
 
 TEST_F(ApiTest, ItsRoutesAreThoseOfTheOpenApiFile) {
-  std::ifstream in(TAKT_SOURCE_DIR "/docs/openapi.json");
+  std::ifstream in(::takt::testing::source_folder() + "/docs/openapi.json");
   const json file = json::parse(in);
   std::set<std::string> written;
   for (const auto& [path, methods] : file.at("paths").items())

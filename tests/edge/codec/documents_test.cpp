@@ -7,13 +7,14 @@
 
 #include "edge/codec/job_script.h"
 #include "edge/codec/policy_yaml.h"
+#include "support/places.h"
 
 namespace takt::codec {
 namespace {
 
 // The fenced blocks of a language in a document of docs/.
 std::vector<std::string> blocks(const std::string& document, const std::string& language) {
-  std::ifstream file(std::string(TAKT_SOURCE_DIR) + "/docs/" + document);
+  std::ifstream file(::takt::testing::source_folder() + "/docs/" + document);
   EXPECT_TRUE(file.good()) << document;
   std::vector<std::string> found;
   std::string line;
@@ -59,7 +60,7 @@ TEST(Documents, ThePolicyOfTheDocumentIsAcceptedAndNamesEveryField) {
   ASSERT_TRUE(policy.has_value()) << policy.error().message;
   EXPECT_EQ(policy->limits.pending_jobs_max, 50'000u);
 
-  std::ifstream file(std::string(TAKT_SOURCE_DIR) + "/docs/policy.md");
+  std::ifstream file(::takt::testing::source_folder() + "/docs/policy.md");
   const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   std::istringstream written(policy_to_yaml(Policy{}));
   for (std::string line; std::getline(written, line);) {

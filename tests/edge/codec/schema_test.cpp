@@ -5,13 +5,15 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "support/places.h"
+
 namespace takt::codec {
 namespace {
 
 using nlohmann::json;
 
 json openapi() {
-  std::ifstream file(std::string(TAKT_SOURCE_DIR) + "/docs/openapi.json");
+  std::ifstream file(::takt::testing::source_folder() + "/docs/openapi.json");
   return json::parse(file);
 }
 

@@ -24,6 +24,7 @@
 #include "edge/launch/launcher.h"
 #include "edge/launch/record_folder.h"
 #include "edge/launch/shim/processes.h"
+#include "support/places.h"
 
 namespace takt::launch {
 
@@ -92,7 +93,7 @@ class LaunchTest : public ::testing::Test {
     chmod(pattern.c_str(), 0755);
     folder = pattern;
     options.records_dir = folder + "/records";
-    options.shim_path = std::string(TAKT_BUILD_DIR) + "/takt-shim";
+    options.shim_path = ::takt::testing::build_folder() + "/takt-shim";
     options.leftover_grace = milliseconds(500);
     open_launcher();
   }
