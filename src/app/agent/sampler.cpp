@@ -48,16 +48,27 @@ std::optional<Sample> Sampler::take() {
 // A process that ends between the driver's answer and ours must not look foreign: whoever was an
 // attempt's before, after, or at the last sample, is the attempt's.
 Sample Sampler::read(std::uint64_t number) {
-  std::map<std::int64_t, AttemptId> known = last_pids_;
+  std::map<std::int64_t, AttemptId> known = shown_;
+  for (const auto& [pid, attempt] : last_pids_) known[pid] = attempt;
   for (const auto& [pid, attempt] : pids_()) known[pid] = attempt;
   Sample sample{number, wall_clock(), probe_->read(wall_clock())};
   last_pids_ = pids_();
   for (const auto& [pid, attempt] : last_pids_) known[pid] = attempt;
+  bool all_told = true;
+  std::map<std::int64_t, AttemptId> shown;
   for (Gpu& gpu : sample.node.gpus) {
+    all_told = all_told && gpu.processes;
     if (!gpu.processes) continue;
-    for (GpuProcess& process : *gpu.processes)
-      if (const auto it = known.find(process.pid); it != known.end()) process.attempt = it->second;
+    for (GpuProcess& process : *gpu.processes) {
+      const auto it = known.find(process.pid);
+      if (it == known.end()) continue;
+      process.attempt = it->second;
+      shown.insert(*it);
+    }
   }
+  // Who was not shown because a GPU did not answer may be shown again.
+  if (!all_told || !sample.node.driver_problem.empty()) shown.merge(shown_);
+  shown_ = std::move(shown);
   return sample;
 }
 

@@ -42,6 +42,9 @@ class Sampler {
   Duration interval_;
   int ready_fd_;
   std::map<std::int64_t, AttemptId> last_pids_;
+  // Processes of attempts that the driver showed last time. A driver may show one for longer than
+  // the kernel has it: it stays the attempt's for as long.
+  std::map<std::int64_t, AttemptId> shown_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::uint64_t requested_ = 1;

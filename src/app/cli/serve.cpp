@@ -54,6 +54,7 @@ int agent(const AgentFlags& flags) {
   const auto sample = parse_duration(flags.sample);
   agent::AgentOptions options;
   options.channel_fd = flags.fd;
+  options.version = TAKT_VERSION;
   options.launcher.records_dir = flags.records_dir;
   options.launcher.shim_path = program_beside("takt-shim");
   options.launcher.logs_dir = flags.logs_dir;

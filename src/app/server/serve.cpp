@@ -113,6 +113,7 @@ Result<void> open_stores(const ServeOptions& options, const Policy& policy, Part
 Result<void> start_engine(const ServeOptions& options, const Policy& policy, Parts& parts) {
   engine::LocalEngineOptions engine;
   engine.agent_command = options.agent_command;
+  engine.takt_version = options.version;
   engine.silent_max = policy.node_silent_max;
   Controller* controller = parts.controller.get();
   auto started = engine::LocalEngine::start(

@@ -101,6 +101,40 @@ Result<control::Effect> effect_of(const Envelope& envelope) {
 
 std::string encode_report(const control::NodeReport& report) { return frame(report); }
 
+std::string encode_hello(const std::string& takt_version) {
+  JsonWriter out(128);
+  out.begin_object();
+  out.field("protocol", agent_protocol);
+  out.field("type", "hello");
+  out.field("takt", takt_version);
+  out.end_object();
+  return out.take();
+}
+
+Result<void> check_hello(std::string_view text, const std::string& takt_version, const char* other,
+                         const char* self) {
+  if (!text.empty() && text.back() == '\n') text.remove_suffix(1);
+  const Result<JsonValue> document = parse_json(text, agent_frame_bytes_max);
+  const bool is_object = document && document->kind == JsonValue::Kind::object;
+  const JsonValue* const protocol = is_object ? document->find("protocol") : nullptr;
+  if (protocol == nullptr || protocol->kind != JsonValue::Kind::natural)
+    return bad(std::string("the first one of ") + other + " is no hello: is it takt?");
+  const JsonValue* const type = document->find("type");
+  const JsonValue* const takt = document->find("takt");
+  const bool is_hello = type != nullptr && type->kind == JsonValue::Kind::text &&
+                        type->text == "hello" && takt != nullptr &&
+                        takt->kind == JsonValue::Kind::text;
+  if (protocol->natural == static_cast<std::uint64_t>(agent_protocol))
+    return is_hello ? Result<void>{}
+                    : bad(std::string("the first one of ") + other + " is no hello");
+  return fail(ErrorKind::conflict,
+              std::string(other) + " is takt " +
+                  (is_hello ? printable(takt->text) : std::string("of an older release")) +
+                  " with protocol " + std::to_string(protocol->natural) + ", " + self +
+                  " is takt " + takt_version + " with protocol " + std::to_string(agent_protocol) +
+                  ": restart `takt serve`, so that both are of one installation; jobs go on");
+}
+
 std::string encode_effect(const control::Effect& effect) {
   return std::visit([](const auto& alternative) { return frame(alternative); }, effect);
 }

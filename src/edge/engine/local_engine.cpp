@@ -88,6 +88,9 @@ struct LocalEngine::Impl {
   std::atomic<bool> stopping{false};
   int wake = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   std::thread thread;
+  // Of this agent; only the engine's thread and begin() before it look at them.
+  bool greeted = false;
+  bool mismatch = false;
 
   ~Impl() { ::close(wake); }
 
@@ -97,7 +100,8 @@ struct LocalEngine::Impl {
     const std::lock_guard lock(mutex);
     channel = std::make_unique<FrameChannel>(child->fd, codec::agent_frame_bytes_max);
     pid = child->pid;
-    return {};
+    greeted = false;
+    return channel->write(codec::encode_hello(options.takt_version), seconds(2));
   }
 
   // Reads reports until the agent is gone or silent; the sentence says which.
@@ -118,6 +122,15 @@ struct LocalEngine::Impl {
       auto frames = channel->read_available();
       if (!frames) return frames.error().message;
       for (const std::string& frame : *frames) {
+        if (!greeted) {
+          const auto fits =
+              codec::check_hello(frame, options.takt_version, "the node agent", "this server");
+          mismatch = !fits && fits.error().kind == ErrorKind::conflict;
+          if (!fits) return fits.error().message;
+          greeted = true;
+          last = Clock::now();
+          continue;
+        }
         auto report = codec::decode_report(frame);
         if (!report) return report.error().message;
         last = Clock::now();
@@ -138,7 +151,9 @@ struct LocalEngine::Impl {
       if (stopping) return;
       if (!why.empty()) on_note(fmt::format("starting the node agent again: {}", why));
       pollfd p{wake, POLLIN, 0};
-      ::poll(&p, 1, static_cast<int>(options.restart_pause.us / 1000));
+      const Duration pause = mismatch ? options.mismatch_pause : options.restart_pause;
+      mismatch = false;
+      ::poll(&p, 1, static_cast<int>(pause.us / 1000));
       if (stopping) return;
       if (auto ok = begin(); !ok) on_note(ok.error().message);
     }

@@ -16,8 +16,11 @@ namespace takt::engine {
 struct LocalEngineOptions {
   // Program and arguments of the agent; "{fd}" in an argument becomes the number of its socket.
   std::vector<std::string> agent_command;
+  std::string takt_version;             // ours, for the agent and for sentences
   Duration silent_max = seconds(15);    // without a report for so long it is replaced
   Duration restart_pause = seconds(1);  // between two starts
+  // The same when the agent was of another release: it will be so until somebody does something.
+  Duration mismatch_pause = seconds(30);
 };
 
 class LocalEngine {

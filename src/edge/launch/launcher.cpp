@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,10 +12,12 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <thread>
 #include <utility>
 
+#include "core/base/fault_point.h"
 #include "edge/launch/cgroup_tree.h"
 #include "edge/launch/record_folder.h"
 #include "edge/launch/record_watch.h"
@@ -26,7 +29,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr Duration answer_deadline = seconds(10);
+// With shims that are silent the host hangs, and the agent has more to do than to wait for each.
+constexpr Duration answer_wait_min = milliseconds(100);
 // A shim that has written its exit record needs a moment for its cgroups.
 constexpr Duration lock_wait_max = seconds(1);
 // Records on their way out; not an attempt's name, so nobody else looks at them.
@@ -93,14 +97,16 @@ std::optional<Error> refuse_records_dir(const std::string& dir) {
 void finish_removals(const std::string& records_dir) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(records_dir, error)) {
-    if (entry.path().filename().string().ends_with(gone_suffix))
-      fs::remove_all(entry.path(), error);
+    if (!entry.path().filename().string().ends_with(gone_suffix)) continue;
+    (void)remove_spec(entry.path().string());
+    fs::remove_all(entry.path(), error);
   }
 }
 
 void remove_spec_cgroups(const std::string& place) {
-  const SpecSummary summary = read_spec_summary(place);
-  for (const std::string& cgroup : summary.cgroups) (void)remove_cgroup(cgroup);
+  const auto summary = read_spec_summary(place);
+  if (!summary) return;
+  for (const std::string& cgroup : summary->cgroups) (void)remove_cgroup(cgroup);
 }
 
 // Why an order cannot be carried out here, or nothing.
@@ -214,40 +220,63 @@ Result<void> Launcher::start(const control::LaunchOrder& order) {
     const std::lock_guard<std::mutex> guard(mutex_);
     starting_.erase(order.attempt);
   };
-  const Adopted known = Adopted::read(place);
-  if (known.job || known.exit) {
-    done();
-    if (known.generation() == order.generation || (known.job && known.job->damaged)) return {};
-    return fail(
-        ErrorKind::conflict,
-        fmt::format("attempt {} is on record with generation {}, not {}: it is not started again; "
-                    "ask for a new attempt",
-                    name, known.generation(), order.generation));
-  }
-  Result<void> result = prepare(order, place);
-  if (result) result = run_shim(order, place);
+  const Result<void> result = begin(order, place);
   done();
   return result;
 }
 
-// Makes the folder with all that the shim needs. An order that cannot be carried out becomes an
-// exit record; then there is no spec and no shim has anything to do.
-Result<void> Launcher::prepare(const control::LaunchOrder& order, const std::string& place) {
-  if (mkdir(place.c_str(), 0700) != 0) {
-    if (errno != EEXIST) {
-      return fail(ErrorKind::io,
-                  fmt::format("record folder {}: cannot be made ({}): make room there or "
-                              "mount it writable",
-                              place, std::strerror(errno)));
-    }
-    // The agent died between the order and the shim: what it had made is made anew.
-    remove_spec_cgroups(place);
+Result<void> Launcher::begin(const control::LaunchOrder& order, const std::string& place) {
+  const auto known = [&]() -> std::optional<Result<void>> {
+    const Adopted record = Adopted::read(place);
+    if (!record.job && !record.exit) return std::nullopt;
+    const bool unreadable = record.job && !record.job->damage.empty();
+    if (record.generation() == order.generation || unreadable) return Result<void>{};
+    return fail(
+        ErrorKind::conflict,
+        fmt::format("attempt {} is on record with generation {}, not {}: it is not started again; "
+                    "ask for a new attempt",
+                    to_string(order.attempt), record.generation(), order.generation));
+  };
+  if (auto answer = known()) return *answer;
+  if (mkdir(place.c_str(), 0700) != 0 && errno != EEXIST) {
+    return fail(ErrorKind::io, fmt::format("record folder {}: cannot be made ({}): make room there "
+                                           "or mount it writable",
+                                           place, std::strerror(errno)));
   }
   watch_->watch_folder(place);
+  {
+    // A shim that an earlier agent sent may be on its way: it waits for the lock, or has it, or
+    // finds all that is prepared here. Whichever shim has the lock first starts the job.
+    int error = 0;
+    const auto lock = RecordLock::try_take(place, &error);
+    if (!lock && error == 0) {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      undecided_.emplace(order.attempt, boottime_us() + options_.shim_patience.us);
+      return {};
+    }
+    if (!lock) {
+      return fail(ErrorKind::io,
+                  fmt::format("record folder {}: its lock cannot be made ({}): make room there or "
+                              "mount it writable",
+                              place, std::strerror(error)));
+    }
+    if (auto answer = known()) return *answer;
+    const auto prepared = prepare(order, place);
+    if (!prepared) return prepared;
+  }
+  return run_shim(order, place);
+}
+
+// Puts all that the shim needs into the folder, whose lock is held. An order that cannot be carried
+// out becomes an exit record; then there is no spec and no shim has anything to do.
+Result<void> Launcher::prepare(const control::LaunchOrder& order, const std::string& place) {
+  // The agent died between the order and the shim: what it had made is made anew.
+  remove_spec_cgroups(place);
   const auto abandon = [&](const Error& error, const AttemptCgroups& cgroups) -> Result<void> {
     for (const std::string& cgroup : cgroups.join) (void)remove_cgroup(cgroup);
     auto recorded = write_exit(place, order.attempt,
                                outcome(order.generation, ExitCause::start_failed, error.message));
+    (void)remove_spec(place);
     if (recorded) return {};
     std::error_code ignored;
     fs::remove_all(place, ignored);
@@ -259,8 +288,12 @@ Result<void> Launcher::prepare(const control::LaunchOrder& order, const std::str
   const auto cgroups =
       cgroups_->create(cgroup_name(options_.records_dir, order.attempt), order.grant.memory);
   if (!cgroups) return abandon(cgroups.error(), {});
-  const auto text =
-      format_spec(order, *cgroups, geteuid() == 0, options_.logs_dir, options_.leftover_grace);
+  SpecOptions spec;
+  spec.switch_user = geteuid() == 0;
+  spec.logs_dir = options_.logs_dir;
+  spec.leftover_grace = options_.leftover_grace;
+  spec.kill_patience = options_.kill_patience;
+  const auto text = format_spec(order, *cgroups, spec);
   if (!text) return abandon(text.error(), *cgroups);
   const auto written = write_spec(place, *text);
   if (!written) return abandon(written.error(), *cgroups);
@@ -269,22 +302,38 @@ Result<void> Launcher::prepare(const control::LaunchOrder& order, const std::str
 
 Result<void> Launcher::run_shim(const control::LaunchOrder& order, const std::string& place) {
   if (read_exit_record(place)) return {};  // prepare() refused the order, or a stop came between
-  const ShimAnswer answer = start_shim(options_.shim_path, place, answer_deadline);
-  switch (answer.kind) {
-    case ShimAnswer::Kind::started:
-    case ShimAnswer::Kind::known:
-    case ShimAnswer::Kind::recorded: return {};
-    case ShimAnswer::Kind::undecided:
-      return fail(ErrorKind::unavailable,
-                  fmt::format("attempt {}: {}", to_string(order.attempt), answer.message));
-    case ShimAnswer::Kind::failed: break;
+  reap_forkers();
+  const ShimAnswer answer = start_shim(options_.shim_path, place, answer_patience());
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    if (answer.unreaped != 0) unreaped_.push_back(answer.unreaped);
+    if (answer.kind == ShimAnswer::Kind::undecided) {
+      undecided_[order.attempt] = boottime_us() + options_.shim_patience.us;
+    }
   }
-  // The shim is gone (its end of the pipe is closed). Did it get as far as a record?
+  if (answer.kind != ShimAnswer::Kind::failed) return {};
+  // The shim is gone (its end of the pipe is closed). Did it get as far as a record? Did another?
+  const auto lock = RecordLock::try_take(place);
   const Adopted record = Adopted::read(place);
-  if (record.job || record.exit) return {};
+  if (!lock || record.job || record.exit) return {};
   remove_spec_cgroups(place);
-  return write_exit(place, order.attempt,
-                    outcome(order.generation, ExitCause::start_failed, answer.message));
+  const auto written = write_exit(
+      place, order.attempt, outcome(order.generation, ExitCause::start_failed, answer.message));
+  if (!written && !remove_spec(place)) return {};  // to be decided by the next start or stop
+  return written;
+}
+
+Duration Launcher::answer_patience() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  return undecided_.empty() ? options_.answer_wait
+                            : std::min(answer_wait_min, options_.answer_wait);
+}
+
+void Launcher::reap_forkers() {
+  const std::lock_guard<std::mutex> guard(mutex_);
+  std::erase_if(unreaped_, [](std::int64_t pid) {
+    return waitpid(static_cast<pid_t>(pid), nullptr, WNOHANG) != 0;
+  });
 }
 
 Result<void> Launcher::stop(AttemptId attempt, Duration grace) {
@@ -293,9 +342,9 @@ Result<void> Launcher::stop(AttemptId attempt, Duration grace) {
   grace.us = std::max<std::int64_t>(grace.us, 0);
   const StopRequest request{grace, boottime_us() + grace.us};
   const auto earlier = read_stop_request(place);
+  Result<void> written;
   if (!earlier || request.deadline_us < earlier->deadline_us) {
-    const auto written = write_stop_request(place, request);
-    if (!written) return written;
+    written = write_stop_request(place, request);
   }
   // A shim looks for the request after it has recorded its job, and we for the job after the
   // request: one of the two sees the other.
@@ -303,19 +352,28 @@ Result<void> Launcher::stop(AttemptId attempt, Duration grace) {
   if (record.exit) return {};
   if (!record.job) {
     const auto lock = RecordLock::try_take(place);
-    if (!lock || read_job_record(place) || read_exit_record(place)) return {};
-    remove_spec_cgroups(place);
-    return write_exit(place, attempt,
-                      outcome(read_spec_summary(place).generation, ExitCause::start_failed,
-                              "stopped before it was started"));
+    if (!lock || read_job_record(place) || read_exit_record(place)) return written;
+    const SpecSummary spec = read_spec_summary(place).value_or(SpecSummary{});
+    const auto fenced = write_exit(
+        place, attempt,
+        outcome(spec.generation, ExitCause::start_failed, "stopped before it was started"));
+    if (fenced) remove_spec_cgroups(place);
+    return fenced;
   }
+  // On a full disk the shim hears of the stop too, and takes its own idea of a grace.
   if (signal_process(record.job->shim_pid, record.job->shim_start, SIGTERM)) return {};
-  if (shim_holds_lock(place) || read_exit_record(place)) return {};
+  if (shim_holds_lock(place) || read_exit_record(place)) return written;
   for (const std::int64_t pid : processes(record, nullptr)) {
     kill(static_cast<pid_t>(pid), SIGTERM);
     kill(static_cast<pid_t>(pid), SIGCONT);
   }
-  return {};
+  return written;
+}
+
+bool Launcher::knows(AttemptId attempt) const { return is_folder(folder(attempt)); }
+
+std::vector<std::string> Launcher::devices(AttemptId attempt) const {
+  return read_spec_summary(folder(attempt)).value_or(SpecSummary{}).devices;
 }
 
 Result<void> Launcher::forget(AttemptId attempt) {
@@ -340,26 +398,37 @@ Result<void> Launcher::forget(AttemptId attempt) {
   }
   if (!processes(record, nullptr).empty())
     return refuse("processes of it still live: stop it, or try again");
-  std::vector<std::string> cgroups = read_spec_summary(place).cgroups;
+  std::vector<std::string> cgroups = read_spec_summary(place).value_or(SpecSummary{}).cgroups;
   if (record.job)
     cgroups.insert(cgroups.end(), record.job->cgroups.begin(), record.job->cgroups.end());
   for (const std::string& cgroup : cgroups) {
     if (!remove_cgroup(cgroup)) return refuse("its cgroup cannot be removed yet: try again");
   }
-  // Out of sight at once: a crash between leaves no half record that means something else.
+  // Out of sight at once: a crash between leaves no half record that means something else. The
+  // order goes first: a shim that is late finds nothing to start, whatever else is left.
   const std::string gone = place + gone_suffix;
   std::error_code error;
   fs::remove_all(gone, error);
+  fault_point("launcher.before-remove");
+  if (!remove_spec(place)) {
+    return fail(ErrorKind::io, fmt::format("record folder {}: its spec cannot be removed: {}",
+                                           place, std::strerror(errno)));
+  }
   if (rename(place.c_str(), gone.c_str()) != 0) {
     return fail(ErrorKind::io, fmt::format("record folder {}: cannot be removed: {}", place,
                                            std::strerror(errno)));
   }
+  fault_point("launcher.before-delete");
   fs::remove_all(gone, error);
+  fault_point("launcher.after-remove");
+  const std::lock_guard<std::mutex> guard(mutex_);
+  leftovers_.erase(attempt);
   return {};
 }
 
 std::vector<control::AttemptSeen> Launcher::scan() {
   watch_->drain();
+  reap_forkers();
   std::vector<control::AttemptSeen> seen;
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(options_.records_dir, error)) {
@@ -367,23 +436,61 @@ std::vector<control::AttemptSeen> Launcher::scan() {
     if (!attempt) continue;
     watch_->watch_folder(entry.path().string());
     const Adopted record = Adopted::read(entry.path().string());
-    if (record.job || record.exit) seen.push_back(see(*attempt, record));
+    const std::optional<control::AttemptSeen> found =
+        record.job || record.exit ? see(*attempt, record)
+                                  : see_starting(*attempt, entry.path().string());
+    if (found) seen.push_back(*found);
+    if (found && found->phase == control::AttemptPhase::starting) continue;
+    const std::lock_guard<std::mutex> guard(mutex_);
+    undecided_.erase(*attempt);
   }
   std::sort(seen.begin(), seen.end(),
             [](const auto& a, const auto& b) { return a.attempt < b.attempt; });
   return seen;
 }
 
+// Neither job nor exit is on record. Nothing: no shim is at work on it.
+std::optional<control::AttemptSeen> Launcher::see_starting(AttemptId attempt,
+                                                           const std::string& place) {
+  const auto spec = read_spec_summary(place);
+  if (!spec) return std::nullopt;
+  control::AttemptSeen seen;
+  seen.attempt = attempt;
+  seen.generation = spec->generation;
+  if (shim_holds_lock(place)) return seen;
+  {
+    const std::lock_guard<std::mutex> guard(mutex_);
+    const auto it = undecided_.find(attempt);
+    if (it == undecided_.end()) return std::nullopt;
+    if (boottime_us() < it->second) return seen;
+  }
+  // Silent is not dead. With the lock held nothing starts, and with an exit record nothing will.
+  const auto lock = RecordLock::try_take(place);
+  if (!lock) return seen;
+  const Adopted record = Adopted::read(place);
+  if (record.job || record.exit) return see(attempt, record);
+  const auto fenced = write_exit(
+      place, attempt,
+      outcome(
+          seen.generation, ExitCause::start_failed,
+          fmt::format("takt-shim has not answered within {} s: the host or the disk of {} "
+                      "hangs; try again, or look at the host",
+                      static_cast<double>(options_.shim_patience.us) / 1e6, options_.shim_path)));
+  if (!fenced) return seen;
+  remove_spec_cgroups(place);
+  return see(attempt, Adopted::read(place));
+}
+
 control::AttemptSeen Launcher::see(AttemptId attempt, const Adopted& record) {
   control::AttemptSeen seen;
   seen.attempt = attempt;
   seen.generation = record.generation();
-  if (record.job && !record.job->damaged) {
+  if (record.job && record.job->damage.empty()) {
     seen.pid = record.job->pid;
     seen.started = record.job->started;
   }
   if (!record.exit) {
-    if (record.job->boot_id == boot_id_ || record.job->damaged) {
+    if (record.job->boot_id == boot_id_ || !record.job->damage.empty()) {
       if (!shim_holds_lock(record.folder)) return see_without_shim(attempt, record);
       watch_->watch_process(record.job->shim_pid, record.job->shim_start);
       seen.phase = control::AttemptPhase::running;
@@ -409,7 +516,7 @@ control::AttemptSeen Launcher::see(AttemptId attempt, const Adopted& record) {
   if (record.job && shim_holds_lock(record.folder)) return seen;
   const std::vector<std::int64_t> left = processes(record, nullptr);
   seen.processes_gone = left.empty();
-  end_leftovers(record, left);
+  end_leftovers(attempt, record, left);
   return seen;
 }
 
@@ -425,14 +532,14 @@ control::AttemptSeen Launcher::see_without_shim(AttemptId attempt, const Adopted
   seen.phase = control::AttemptPhase::running;
   const std::vector<std::int64_t> left = processes(record, nullptr);
   if (!left.empty()) {
-    end_leftovers(record, left);
+    end_leftovers(attempt, record, left);
     return seen;
   }
   now.exit =
       outcome(seen.generation, ExitCause::lost,
-              record.job->damaged
-                  ? "its job record is damaged and its takt-shim is gone: the outcome is unknown"
-                  : "its takt-shim was killed: the outcome is unknown");
+              record.job->damage.empty()
+                  ? "its takt-shim was killed: the outcome is unknown"
+                  : record.job->damage + ", and its takt-shim is gone: the outcome is unknown");
   (void)write_exit(record.folder, attempt, *now.exit);
   for (const std::string& cgroup : record.job->cgroups) (void)remove_cgroup(cgroup);
   return see(attempt, now);
@@ -442,8 +549,14 @@ control::AttemptSeen Launcher::see_without_shim(AttemptId attempt, const Adopted
 std::vector<std::int64_t> Launcher::processes(const Adopted& record,
                                               const shim::ProcessTable* table) const {
   shim::PidList pids;
-  if (!record.job || record.job->damaged) return {};
+  if (!record.job) return {};
   const JobRecord& job = *record.job;
+  if (!job.damage.empty()) {
+    // The order still knows the cgroup.
+    const std::string members = read_spec_summary(record.folder).value_or(SpecSummary{}).members;
+    if (!members.empty()) shim::add_members(members.c_str(), pids);
+    return to_vector(pids);
+  }
   if (job.boot_id != boot_id_) return {};
   if (!job.members.empty()) {
     shim::add_members(job.members.c_str(), pids);
@@ -459,15 +572,35 @@ std::vector<std::int64_t> Launcher::processes(const Adopted& record,
   return to_vector(pids);
 }
 
-// What a dead shim would have done: KILL when the grace of a stop is over; and a wake-up at the
-// end.
-void Launcher::end_leftovers(const Adopted& record, const std::vector<std::int64_t>& pids) const {
+// What a dead shim would have done: TERM to what the main process leaves behind, KILL when the
+// grace of that or of a stop is over; and a wake-up at the end.
+void Launcher::end_leftovers(AttemptId attempt, const Adopted& record,
+                             const std::vector<std::int64_t>& pids) {
   for (const std::int64_t pid : pids) {
     watch_->watch_process(pid, shim::start_of(static_cast<pid_t>(pid)));
   }
   const auto request = read_stop_request(record.folder);
-  if (!request || boottime_us() < request->deadline_us) return;
-  (void)kill_cgroup(record.job->members);
+  std::int64_t kill_at = request ? request->deadline_us : std::numeric_limits<std::int64_t>::max();
+  const JobRecord& job = *record.job;
+  if (!request && job.damage.empty() &&
+      !shim::is_running(static_cast<pid_t>(job.pid), job.pid_start)) {
+    // Another launcher asks once more: that does no harm.
+    bool first = false;
+    {
+      const std::lock_guard<std::mutex> guard(mutex_);
+      const auto [it, added] =
+          leftovers_.emplace(attempt, boottime_us() + options_.leftover_grace.us);
+      kill_at = it->second;
+      first = added;
+    }
+    for (const std::int64_t pid : pids) {
+      if (!first) break;
+      kill(static_cast<pid_t>(pid), SIGTERM);
+      kill(static_cast<pid_t>(pid), SIGCONT);
+    }
+  }
+  if (boottime_us() < kill_at) return;
+  (void)kill_cgroup(job.members);
   for (const std::int64_t pid : pids) kill(static_cast<pid_t>(pid), SIGKILL);
 }
 
@@ -496,6 +629,14 @@ std::vector<std::string> Launcher::notes() const {
         fmt::format("the agent is not root: it starts jobs of uid {} only; run it as root to serve "
                     "several users",
                     geteuid()));
+  }
+  const std::lock_guard<std::mutex> guard(mutex_);
+  for (const auto& [attempt, until] : undecided_) {
+    if (boottime_us() < until) continue;
+    notes.push_back(
+        fmt::format("attempt {}: its takt-shim is at work and gets no further: the host or a disk "
+                    "hangs; until that is over the attempt is neither started nor given up",
+                    to_string(attempt)));
   }
   return notes;
 }

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/base/fault_point.h"
 #include "edge/launch/shim/fields.h"
 #include "edge/launch/shim/protocol.h"
 
@@ -32,7 +33,14 @@ std::optional<std::string> read_file(const std::string& folder, const char* name
   return text;
 }
 
-Result<void> write_file(const std::string& folder, const char* name, const std::string& text) {
+// The fault points around a write.
+struct Moments {
+  const char* before;
+  const char* after;
+};
+
+Result<void> write_file(const std::string& folder, const char* name, const std::string& text,
+                        const Moments& moments) {
   const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) {
     return fail(ErrorKind::io,
@@ -40,9 +48,11 @@ Result<void> write_file(const std::string& folder, const char* name, const std::
                             std::strerror(errno)));
   }
   const std::string beside = std::string(name) + ".new";
+  fault_point(moments.before);
   const int error = std::strcmp(name, shim::exit_file) == 0
                         ? shim::write_exit_record(fd, text)
                         : shim::write_record(fd, name, beside.c_str(), text);
+  fault_point(moments.after);
   close(fd);
   if (error == 0) return {};
   return fail(ErrorKind::io,
@@ -51,15 +61,21 @@ Result<void> write_file(const std::string& folder, const char* name, const std::
                           folder, name, std::strerror(error)));
 }
 
-// Calls `take` for each field behind a head of our version. False: no such head, or a torn text.
+// Calls `take` for each field behind a head of a version that we know. "": fine; else what is
+// wrong.
 template <class Take>
-bool read_fields(std::string_view text, char end, std::string_view head, const Take& take) {
+std::string read_fields(std::string_view text, char end, std::string_view head, const Take& take) {
   shim::FieldReader reader(text, end);
   shim::Field field;
-  if (!reader.next(field) || field.name != head || field.value != shim::protocol_version)
-    return false;
+  if (!reader.next(field) || field.name != head) return "is damaged";
+  if (!shim::knows_version(field.value)) {
+    return fmt::format(
+        "is of version '{}' and this takt knows version {}: it was written by "
+        "another release, which can read it",
+        field.value.substr(0, 20), shim::protocol_version);
+  }
   while (reader.next(field)) take(field);
-  return !reader.damaged();
+  return reader.damaged() ? "is damaged" : "";
 }
 
 const char* name_of(ExitCause cause) {
@@ -98,7 +114,7 @@ std::optional<AttemptId> parse_attempt_name(std::string_view name) {
 
 JobRecord parse_job_record(std::string_view text) {
   JobRecord record;
-  const bool whole =
+  std::string damage =
       read_fields(text, shim::record_end, shim::job_head, [&](const shim::Field& field) {
         if (field.name == "generation") {
           record.generation = static_cast<std::uint64_t>(number_of(field.value));
@@ -112,9 +128,10 @@ JobRecord parse_job_record(std::string_view text) {
         if (field.name == "members") record.members = field.value;
         if (field.name == "started_us") record.started.us = number_of(field.value);
       });
-  if (!whole || record.pid <= 0 || record.shim_pid <= 0) {
+  if (damage.empty() && (record.pid <= 0 || record.shim_pid <= 0)) damage = "is damaged";
+  if (!damage.empty()) {
     record = JobRecord{};
-    record.damaged = true;
+    record.damage = "its job record " + damage;
   }
   return record;
 }
@@ -123,7 +140,7 @@ ExitRecord parse_exit_record(std::string_view text) {
   ExitRecord record;
   record.status.cause = ExitCause::lost;
   bool has_cause = false;
-  const bool whole =
+  const std::string damage =
       read_fields(text, shim::record_end, shim::exit_head, [&](const shim::Field& field) {
         const std::int64_t number = number_of(field.value);
         if (field.name == "generation") record.generation = static_cast<std::uint64_t>(number);
@@ -140,13 +157,13 @@ ExitRecord parse_exit_record(std::string_view text) {
         if (field.name == "ended_us") record.ended.us = number;
         if (field.name == "processes_gone") record.processes_gone = number == 1;
       });
-  if (whole && has_cause) return record;
+  if (damage.empty() && has_cause) return record;
   const std::uint64_t generation = record.generation;
   record = ExitRecord{};
   record.generation = generation;
   record.status.cause = ExitCause::lost;
-  record.status.message =
-      "its exit record is damaged or of another version: the outcome is unknown";
+  record.status.message = fmt::format("its exit record {}: the outcome is unknown",
+                                      damage.empty() ? "is damaged" : damage);
   return record;
 }
 
@@ -172,8 +189,7 @@ std::string format_exit_record(AttemptId attempt, const ExitRecord& record) {
 }
 
 Result<std::string> format_spec(const control::LaunchOrder& order, const AttemptCgroups& cgroups,
-                                bool switch_user, const std::string& logs_dir,
-                                Duration leftover_grace) {
+                                const SpecOptions& options) {
   std::string text;
   bool clean = true;
   const auto add = [&](std::string_view name, std::string_view value) {
@@ -188,7 +204,7 @@ Result<std::string> format_spec(const control::LaunchOrder& order, const Attempt
   for (const std::uint32_t group : order.identity.groups) add("group", std::to_string(group));
   add("user",
       order.identity.user.empty() ? std::to_string(order.identity.uid) : order.identity.user);
-  add("switch_user", switch_user ? "1" : "0");
+  add("switch_user", options.switch_user ? "1" : "0");
   for (const std::string& argument : order.argv) add("arg", argument);
   for (const EnvironmentVariable& variable : order.env) {
     clean = clean && variable.name.find('=') == std::string::npos && !variable.name.empty();
@@ -197,8 +213,10 @@ Result<std::string> format_spec(const control::LaunchOrder& order, const Attempt
   add("workdir", order.workdir);
   add("stdout", order.stdout_path);
   add("stderr", order.stderr_path);
-  add("logs_dir", logs_dir);
-  add("leftover_grace_us", std::to_string(leftover_grace.us));
+  add("logs_dir", options.logs_dir);
+  add("leftover_grace_us", std::to_string(options.leftover_grace.us));
+  add("kill_patience_us", std::to_string(options.kill_patience.us));
+  for (const DeviceGrant& device : order.grant.devices) add("device", device.gpu.value);
   for (const std::string& folder : cgroups.join) add("cgroup", folder);
   add("members", cgroups.members);
   add("kill_file", cgroups.kill_file ? "1" : "0");
@@ -218,11 +236,16 @@ Result<std::string> format_spec(const control::LaunchOrder& order, const Attempt
   return text;
 }
 
-std::optional<RecordLock> RecordLock::try_take(const std::string& folder) {
+std::optional<RecordLock> RecordLock::try_take(const std::string& folder, int* error) {
+  if (error != nullptr) *error = 0;
   const std::string path = folder + "/" + shim::lock_file;
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return std::nullopt;
+  if (fd < 0) {
+    if (error != nullptr) *error = errno;
+    return std::nullopt;
+  }
   if (flock(fd, LOCK_EX | LOCK_NB) == 0) return RecordLock(fd);
+  if (error != nullptr && errno != EWOULDBLOCK) *error = errno;
   close(fd);
   return std::nullopt;
 }
@@ -258,19 +281,23 @@ std::optional<StopRequest> read_stop_request(const std::string& folder) {
   const auto text = read_file(folder, shim::stop_file, shim::record_bytes_max);
   if (!text) return std::nullopt;
   StopRequest request;
-  (void)read_fields(*text, shim::record_end, shim::stop_head, [&](const shim::Field& field) {
+  const auto take = [&](const shim::Field& field) {
     if (field.name == "grace_us") request.grace = microseconds(number_of(field.value));
     if (field.name == "deadline_us") request.deadline_us = number_of(field.value);
-  });
+  };
+  // One that cannot be read is asked for again.
+  if (!read_fields(*text, shim::record_end, shim::stop_head, take).empty()) return std::nullopt;
   return request;
 }
 
-SpecSummary read_spec_summary(const std::string& folder) {
+std::optional<SpecSummary> read_spec_summary(const std::string& folder) {
   SpecSummary summary;
   const auto text = read_file(folder, shim::spec_file, shim::spec_bytes_max);
-  if (!text) return summary;
+  if (!text) return std::nullopt;
   (void)read_fields(*text, shim::spec_end, shim::spec_head, [&](const shim::Field& field) {
     if (field.name == "cgroup") summary.cgroups.emplace_back(field.value);
+    if (field.name == "members") summary.members = field.value;
+    if (field.name == "device") summary.devices.emplace_back(field.value);
     if (field.name == "generation") {
       summary.generation = static_cast<std::uint64_t>(number_of(field.value));
     }
@@ -278,8 +305,13 @@ SpecSummary read_spec_summary(const std::string& folder) {
   return summary;
 }
 
+bool remove_spec(const std::string& folder) {
+  return unlink((folder + "/" + shim::spec_file).c_str()) == 0 || errno == ENOENT;
+}
+
 Result<void> write_spec(const std::string& folder, const std::string& text) {
-  return write_file(folder, shim::spec_file, text);
+  return write_file(folder, shim::spec_file, text,
+                    {"launcher.before-write-spec", "launcher.after-write-spec"});
 }
 
 Result<void> write_stop_request(const std::string& folder, const StopRequest& request) {
@@ -287,11 +319,13 @@ Result<void> write_stop_request(const std::string& folder, const StopRequest& re
   line.add(shim::stop_head, shim::protocol_version);
   line.add("grace_us", request.grace.us);
   line.add("deadline_us", request.deadline_us);
-  return write_file(folder, shim::stop_file, std::string(line.text()));
+  return write_file(folder, shim::stop_file, std::string(line.text()),
+                    {"launcher.before-write-stop", "launcher.after-write-stop"});
 }
 
 Result<void> write_exit(const std::string& folder, AttemptId attempt, const ExitRecord& record) {
-  return write_file(folder, shim::exit_file, format_exit_record(attempt, record));
+  return write_file(folder, shim::exit_file, format_exit_record(attempt, record),
+                    {"launcher.before-write-exit", "launcher.after-write-exit"});
 }
 
 }  // namespace takt::launch

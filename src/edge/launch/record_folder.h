@@ -26,7 +26,8 @@ struct JobRecord {
   std::vector<std::string> cgroups;
   std::string members;  // "" without cgroups
   Instant started;
-  bool damaged = false;  // it is there and cannot be read; nothing else is known
+  // It is there and cannot be read: the sentence why. Nothing else is known then.
+  std::string damage;
 };
 
 // The record `exit`: how it ended.
@@ -49,16 +50,22 @@ std::optional<AttemptId> parse_attempt_name(std::string_view name);
 JobRecord parse_job_record(std::string_view text);
 ExitRecord parse_exit_record(std::string_view text);
 std::string format_exit_record(AttemptId attempt, const ExitRecord& record);
+// What the launcher adds to every order.
+struct SpecOptions {
+  bool switch_user = false;  // we are root: the shim becomes the order's user
+  std::string logs_dir;
+  Duration leftover_grace = seconds(5);
+  Duration kill_patience = seconds(10);
+};
 // Fails on a NUL in an argument or a variable: no program can be given one.
 Result<std::string> format_spec(const control::LaunchOrder& order, const AttemptCgroups& cgroups,
-                                bool switch_user, const std::string& logs_dir,
-                                Duration leftover_grace);
+                                const SpecOptions& options);
 
 // The lock of a record folder, released on destruction.
 class RecordLock {
  public:
-  // Empty when somebody else has it.
-  static std::optional<RecordLock> try_take(const std::string& folder);
+  // Empty when somebody else has it, or when it cannot be made: then `error` holds errno, else 0.
+  static std::optional<RecordLock> try_take(const std::string& folder, int* error = nullptr);
   RecordLock(RecordLock&& other) noexcept;
   RecordLock& operator=(RecordLock&&) = delete;
   ~RecordLock();
@@ -67,20 +74,25 @@ class RecordLock {
   explicit RecordLock(int fd) : fd_(fd) {}
   int fd_;
 };
-// True while a shim lives. Only for folders with a `job` record: a shim on its way to that must not
-// find its lock taken by somebody who only looks.
+// True while a shim is at work. Looking takes the lock for a moment: a shim on its way waits for
+// that.
 bool shim_holds_lock(const std::string& folder);
 
 // Empty: not there.
 std::optional<JobRecord> read_job_record(const std::string& folder);
 std::optional<ExitRecord> read_exit_record(const std::string& folder);
 std::optional<StopRequest> read_stop_request(const std::string& folder);
-// What an order says of itself; empty when there is none.
+// What an order says of itself.
 struct SpecSummary {
   std::uint64_t generation = 0;
   std::vector<std::string> cgroups;
+  std::string members;
+  std::vector<std::string> devices;  // uuids of the granted GPUs
 };
-SpecSummary read_spec_summary(const std::string& folder);
+// Empty: no order is there.
+std::optional<SpecSummary> read_spec_summary(const std::string& folder);
+// Without its order no shim starts anything. False: it cannot be removed.
+bool remove_spec(const std::string& folder);
 
 Result<void> write_spec(const std::string& folder, const std::string& text);
 Result<void> write_stop_request(const std::string& folder, const StopRequest& request);

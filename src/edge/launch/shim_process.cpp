@@ -15,14 +15,17 @@
 #include <cstring>
 #include <string_view>
 
+#include "core/base/fault_point.h"
 #include "edge/launch/shim/processes.h"
 #include "edge/launch/shim/protocol.h"
 
 namespace takt::launch {
 namespace {
 
-// The shim forks once more and lets go: the process that is spawned here ends at once.
-int spawn_detached(const std::string& program, const std::string& folder, int answer_fd) {
+// The shim forks once more and lets go: the process that is spawned here ends at once, if all is
+// well. Returns 0 or errno.
+int spawn_detached(const std::string& program, const std::string& folder, int answer_fd,
+                   pid_t& pid) {
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_init(&actions);
@@ -39,16 +42,23 @@ int spawn_detached(const std::string& program, const std::string& folder, int an
   std::string record = folder;
   std::array<char*, 3> argv = {name.data(), record.data(), nullptr};
   std::array<char*, 1> env = {nullptr};
-  pid_t pid = 0;
   const int error =
       posix_spawn(&pid, program.c_str(), &actions, &attributes, argv.data(), env.data());
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
-  if (error != 0) return error;
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {
+  return error;
+}
+
+// True when it has ended. A program on a disk that hangs does not: nobody may wait for it for ever.
+bool reap_within(pid_t pid, int patience_ms) {
+  const int fd = static_cast<int>(syscall(SYS_pidfd_open, pid, 0U));
+  if (fd >= 0) {
+    pollfd wait{fd, POLLIN, 0};
+    (void)poll(&wait, 1, patience_ms);
+    close(fd);
   }
-  return 0;
+  int status = 0;
+  return waitpid(pid, &status, WNOHANG) != 0;
 }
 
 // All that comes until the other end closes. False: the deadline passed before.
@@ -73,12 +83,12 @@ ShimAnswer understand(const std::string& text) {
   const std::size_t blank = text.find(' ');
   const std::string_view word = std::string_view(text).substr(0, blank);
   const std::string message = blank == std::string::npos ? "" : text.substr(blank + 1);
-  if (word == shim::answer_started) return {ShimAnswer::Kind::started, ""};
-  if (word == shim::answer_known) return {ShimAnswer::Kind::known, ""};
-  if (word == shim::answer_busy) return {ShimAnswer::Kind::known, ""};
-  if (word == shim::answer_recorded) return {ShimAnswer::Kind::recorded, message};
-  if (word == shim::answer_failed) return {ShimAnswer::Kind::failed, message};
-  return {ShimAnswer::Kind::failed, "takt-shim ended before it had started the job: try again"};
+  if (word == shim::answer_started) return {ShimAnswer::Kind::started, "", 0};
+  if (word == shim::answer_known) return {ShimAnswer::Kind::known, "", 0};
+  if (word == shim::answer_busy) return {ShimAnswer::Kind::known, "", 0};
+  if (word == shim::answer_recorded) return {ShimAnswer::Kind::recorded, message, 0};
+  if (word == shim::answer_failed) return {ShimAnswer::Kind::failed, message, 0};
+  return {ShimAnswer::Kind::failed, "takt-shim ended before it had started the job: try again", 0};
 }
 
 }  // namespace
@@ -88,26 +98,29 @@ ShimAnswer start_shim(const std::string& shim_path, const std::string& folder, D
   if (pipe2(ends.data(), O_CLOEXEC) != 0) {
     return {ShimAnswer::Kind::failed,
             fmt::format("no pipe to takt-shim ({}): raise the agent's limit of open files",
-                        std::strerror(errno))};
+                        std::strerror(errno)),
+            0};
   }
-  const int error = spawn_detached(shim_path, folder, ends[1]);
+  fault_point("launcher.before-spawn");
+  pid_t forker = 0;
+  const int error = spawn_detached(shim_path, folder, ends[1], forker);
   close(ends[1]);
   if (error != 0) {
     close(ends[0]);
     return {ShimAnswer::Kind::failed,
             fmt::format("{}: cannot be executed ({}): install takt-shim there", shim_path,
-                        std::strerror(error))};
+                        std::strerror(error)),
+            0};
   }
   std::string text;
   const bool whole = read_answer(ends[0], deadline, text);
   close(ends[0]);
-  if (!whole) {
-    return {ShimAnswer::Kind::undecided,
-            fmt::format("takt-shim has not answered within {} s: the host or the records folder "
-                        "hangs; start again or stop the attempt",
-                        deadline.us / 1'000'000)};
-  }
-  return understand(text);
+  fault_point("launcher.after-spawn");
+  ShimAnswer answer{ShimAnswer::Kind::undecided, "", 0};
+  if (whole) answer = understand(text);
+  // Who has answered was forked by somebody who is about to end.
+  if (!reap_within(forker, whole ? 1000 : 0)) answer.unreaped = forker;
+  return answer;
 }
 
 bool signal_process(std::int64_t pid, std::int64_t start, int signal) {

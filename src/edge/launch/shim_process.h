@@ -17,10 +17,12 @@ struct ShimAnswer {
   };
   Kind kind = Kind::failed;
   std::string message;
+  // The process that forked the shim, where it has not ended yet: to be waited for later. 0: none.
+  std::int64_t unreaped = 0;
 };
 
 // Starts the shim on a record folder, detached from this process in every way, and waits for its
-// answer. Safe in programs with threads.
+// answer, never longer than `deadline`. Safe in programs with threads.
 ShimAnswer start_shim(const std::string& shim_path, const std::string& folder, Duration deadline);
 
 // Sends a signal to the process that began at `start`, never to another that got its number later.

@@ -32,6 +32,10 @@ int main(int argc, char** argv) {
     (void)channel.write("this is no report", takt::seconds(5));
     return say_nothing_more();
   }
+  if (behaviour == "other-release")
+    (void)channel.write(R"({"protocol":7,"type":"hello","takt":"9.0.0"})", takt::seconds(5));
+  else if (behaviour != "no-hello")
+    (void)channel.write(takt::codec::encode_hello("0.1.0"), takt::seconds(5));
   if (!send()) return 0;
   if (behaviour == "dies-after-one") return 1;
   if (behaviour == "silent") return say_nothing_more();
@@ -43,6 +47,10 @@ int main(int argc, char** argv) {
     auto frames = channel.read_available();
     if (!frames) return 0;
     for (const std::string& frame : *frames) {
+      if (takt::codec::check_hello(frame, "0.1.0", "the server", "this agent")) {
+        file << "hello" << std::endl;
+        continue;
+      }
       auto effect = takt::codec::decode_effect(frame);
       file << (effect ? "effect " + std::to_string(effect->index()) : "broken") << std::endl;
     }

@@ -62,7 +62,9 @@ class LocalEngineTest : public ::testing::Test {
   void start(const std::string& behaviour, Duration silent_max = seconds(30)) {
     LocalEngineOptions options;
     options.agent_command = {FAKE_AGENT, "{fd}", behaviour, log()};
+    options.takt_version = "0.1.0";
     options.silent_max = silent_max;
+    options.mismatch_pause = milliseconds(40);
     options.restart_pause = milliseconds(20);
     auto engine = LocalEngine::start(
         options, [this](control::NodeReport r) { heard_.report(std::move(r)); },
@@ -113,10 +115,11 @@ TEST_F(LocalEngineTest, HandsEffectsToTheAgentInTheirOrder) {
   control::Start begin;
   begin.order.attempt = id;
   engine_->send({begin, control::Stop{id, 1, seconds(1)}, control::Forget{id}});
-  ASSERT_TRUE(eventually([&] { return lines().size() >= 4; }));
-  EXPECT_EQ(lines()[1], "effect 0");
-  EXPECT_EQ(lines()[2], "effect 1");
-  EXPECT_EQ(lines()[3], "effect 2");
+  ASSERT_TRUE(eventually([&] { return lines().size() >= 5; }));
+  EXPECT_EQ(lines()[1], "hello") << "who speaks says so first";
+  EXPECT_EQ(lines()[2], "effect 0");
+  EXPECT_EQ(lines()[3], "effect 1");
+  EXPECT_EQ(lines()[4], "effect 2");
 }
 
 TEST_F(LocalEngineTest, AnAgentThatDiesIsReplacedWithANote) {
@@ -157,6 +160,24 @@ TEST_F(LocalEngineTest, OneThatTalksGarbageIsReplacedWithANoteAndNothingIsReport
   engine_->stop();
   EXPECT_TRUE(heard_.reports_.empty());
   EXPECT_THAT(heard_.notes_[0], HasSubstr("starting the node agent again"));
+}
+
+TEST_F(LocalEngineTest, OneOfAnotherReleaseIsNotListenedToAndASentenceSaysWhatToDo) {
+  start("other-release");
+  // It is tried again: the installation may be whole by then.
+  ASSERT_TRUE(heard_.wait([](const Heard& h) { return h.notes_.size() >= 2; }));
+  engine_->stop();
+  EXPECT_TRUE(heard_.reports_.empty());
+  EXPECT_THAT(heard_.notes_[0], HasSubstr("the node agent is takt 9.0.0 with protocol 7, this "
+                                          "server is takt 0.1.0 with protocol 2: restart"));
+}
+
+TEST_F(LocalEngineTest, OneThatDoesNotSayWhoItIsIsReplaced) {
+  start("no-hello");
+  ASSERT_TRUE(heard_.wait([](const Heard& h) { return h.notes_.size() >= 2; }));
+  engine_->stop();
+  EXPECT_TRUE(heard_.reports_.empty());
+  EXPECT_THAT(heard_.notes_[0], HasSubstr("the first one of the node agent is no hello"));
 }
 
 TEST_F(LocalEngineTest, StopEndsAnAgentThatIgnoresTheEndOfItsSocket) {

@@ -111,6 +111,93 @@ TEST_P(LauncherSurvival, What_a_killed_shim_left_ends_with_a_stop) {
   EXPECT_TRUE(launcher->pids().empty());
 }
 
+TEST_P(LauncherSurvival, What_outlives_both_its_shim_and_its_main_process_gets_TERM_and_then_KILL) {
+  ASSERT_EQ(mkfifo((folder + "/fifo").c_str(), 0600), 0);
+  ASSERT_TRUE(launcher->start(
+      order(1,
+            "(trap '' TERM; while :; do sleep 0.05; done) & "
+            "(trap 'echo asked; exit' TERM; echo up; while :; do sleep 0.05; done) & "
+            "read x < " +
+                folder + "/fifo; exit 5")));
+  ASSERT_TRUE(wait_for_text(out(1), "up"));
+  kill_the_shim(1);
+  EXPECT_EQ(find(1).phase, AttemptPhase::running);
+  EXPECT_EQ(read_text(out(1)), "up\n") << "while the main process runs nobody is asked to end";
+  const int fifo = open((folder + "/fifo").c_str(), O_WRONLY | O_CLOEXEC);
+  ASSERT_GE(fifo, 0);
+  close(fifo);
+  const auto seen = wait_for_exit(1);
+  EXPECT_EQ(seen.exit->cause, ExitCause::lost);
+  EXPECT_THAT(seen.exit->message, HasSubstr("takt-shim was killed"));
+  EXPECT_THAT(read_text(out(1)), HasSubstr("asked\n")) << "TERM came first";
+  EXPECT_TRUE(launcher->pids().empty());
+}
+
+// A cgroup of the first version's freezer keeps even KILL waiting, as a driver that hangs does.
+class Unkillable : public LaunchTest {
+ protected:
+  void SetUp() override {
+    if (mkdir(freezer.c_str(), 0755) != 0) {
+      GTEST_SKIP() << "needs the freezer of cgroup v1, writable: " << freezer;
+    }
+    options.kill_patience = milliseconds(300);
+    LaunchTest::SetUp();
+  }
+  void TearDown() override {
+    if (launcher) {
+      std::ofstream(freezer + "/freezer.state") << "THAWED";
+      LaunchTest::TearDown();
+    }
+    EXPECT_TRUE(eventually([&] { return rmdir(freezer.c_str()) == 0 || errno == ENOENT; }));
+  }
+  void freeze(std::int64_t pid) {
+    std::ofstream(freezer + "/cgroup.procs") << pid;
+    std::ofstream(freezer + "/freezer.state") << "FROZEN";
+  }
+  void thaw() { std::ofstream(freezer + "/freezer.state") << "THAWED"; }
+  control::AttemptSeen wait_for_an_outcome() {
+    control::AttemptSeen seen;
+    EXPECT_TRUE(eventually([&] {
+      seen = find(1);
+      return seen.phase == AttemptPhase::exited;
+    }));
+    return seen;
+  }
+  const std::string freezer = "/sys/fs/cgroup/freezer/takt-test-" + std::to_string(getpid());
+};
+
+TEST_F(Unkillable, A_main_process_is_told_as_exited_and_not_as_gone) {
+  ASSERT_TRUE(launcher->start(order(1, "echo up; exec sleep 60")));
+  ASSERT_TRUE(wait_for_text(out(1), "up"));
+  const std::int64_t pid = find(1).pid;
+  freeze(pid);
+  ASSERT_TRUE(launcher->stop(attempt(1), Duration{}));
+  const auto seen = wait_for_an_outcome();
+  EXPECT_FALSE(seen.processes_gone);
+  EXPECT_EQ(seen.exit->signal, SIGKILL);
+  EXPECT_TRUE(launcher->pids().contains(pid));
+  EXPECT_FALSE(launcher->forget(attempt(1)));
+  thaw();
+  EXPECT_TRUE(wait_for_exit(1).processes_gone);
+  EXPECT_FALSE(is_alive(pid));
+}
+
+TEST_F(Unkillable, What_a_killed_shim_leaves_is_running_until_it_can_be_killed) {
+  ASSERT_TRUE(launcher->start(order(1, "echo up; exec sleep 60")));
+  ASSERT_TRUE(wait_for_text(out(1), "up"));
+  const auto known = read_job_record(record(1));
+  ASSERT_TRUE(known);
+  freeze(known->pid);
+  ASSERT_TRUE(launcher->stop(attempt(1), Duration{}));
+  EXPECT_FALSE(wait_for_an_outcome().processes_gone);
+  kill(static_cast<pid_t>(known->shim_pid), SIGKILL);
+  ASSERT_TRUE(eventually([&] { return !is_alive(known->shim_pid); }));
+  EXPECT_FALSE(find(1).processes_gone) << "the launcher looks for itself";
+  EXPECT_FALSE(launcher->forget(attempt(1)));
+  thaw();
+  EXPECT_TRUE(wait_for_exit(1).processes_gone);
+}
+
 TEST_P(LauncherSurvival, An_order_whose_shim_never_began_is_started_by_the_next_start) {
   const auto what = order(1, "echo run >> " + folder + "/count; exit 6");
   ASSERT_EQ(mkdir(record(1).c_str(), 0700), 0);
@@ -185,7 +272,7 @@ TEST_P(LauncherSurvival, Damaged_records_are_lost_and_say_so) {
   write(record(2) + "/exit", "takt-shim-exit=99\ncause=exited\n");
   EXPECT_THAT(find(1).exit->message, HasSubstr("job record is damaged"));
   EXPECT_EQ(find(1).exit->cause, ExitCause::lost);
-  EXPECT_THAT(find(2).exit->message, HasSubstr("damaged or of another version"));
+  EXPECT_THAT(find(2).exit->message, HasSubstr("its exit record is of version '99'"));
   EXPECT_EQ(find(2).exit->cause, ExitCause::lost);
   const auto what = order(1, "echo run >> " + folder + "/count");
   (void)launcher->start(what);
@@ -195,7 +282,7 @@ TEST_P(LauncherSurvival, Damaged_records_are_lost_and_say_so) {
 TEST_P(LauncherSurvival, An_order_of_another_version_is_refused_by_the_shim) {
   const auto what = order(1, "echo run >> " + folder + "/count");
   ASSERT_EQ(mkdir(record(1).c_str(), 0700), 0);
-  std::string text = *format_spec(what, {}, false, "", seconds(1));
+  std::string text = *format_spec(what, {}, {});
   text.replace(text.find("=1"), 2, "=9");
   ASSERT_TRUE(write_spec(record(1), text));
   ASSERT_EQ(std::system((options.shim_path + " " + record(1) + " 3>/dev/null").c_str()), 0);
@@ -207,7 +294,7 @@ TEST_P(LauncherSurvival, An_order_of_another_version_is_refused_by_the_shim) {
 
 TEST_P(LauncherSurvival, Half_an_order_is_refused_by_the_shim) {
   const auto what = order(1, "echo run >> " + folder + "/count");
-  const std::string text = *format_spec(what, {}, false, "", seconds(1));
+  const std::string text = *format_spec(what, {}, {});
   for (const std::size_t size :
        {std::size_t{0}, std::size_t{5}, text.size() / 2, text.size() - 1}) {
     const auto job = static_cast<std::uint64_t>(size + 10);

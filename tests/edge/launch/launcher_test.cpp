@@ -235,7 +235,7 @@ TEST_P(LauncherBasics, Stop_before_start_keeps_the_job_from_running_when_its_ord
   // As after a crash of the agent between the order and the shim.
   auto what = order(1, "echo run >> " + folder + "/count");
   ASSERT_EQ(mkdir(record(1).c_str(), 0700), 0);
-  ASSERT_TRUE(write_spec(record(1), *format_spec(what, {}, geteuid() == 0, "", seconds(1))));
+  ASSERT_TRUE(write_spec(record(1), *format_spec(what, {}, {geteuid() == 0, ""})));
   EXPECT_TRUE(launcher->scan().empty()) << "nothing runs for it";
   ASSERT_TRUE(launcher->stop(attempt(1), seconds(1)));
   ASSERT_TRUE(launcher->start(what));

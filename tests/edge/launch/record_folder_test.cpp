@@ -114,17 +114,20 @@ TEST(JobRecords, Fields_of_a_later_release_are_passed_over) {
   const JobRecord record = parse_job_record(
       "takt-shim-job=1\npid=5\npid_start=6\nshim_pid=7\nshim_start=8\nboot_id=b\nnew=field\n"
       "cgroup=/a\ncgroup=/b\nmembers=/b\ngeneration=2\nstarted_us=9\n");
-  EXPECT_FALSE(record.damaged);
+  EXPECT_EQ(record.damage, "");
   EXPECT_EQ(record.pid, 5);
   EXPECT_EQ(record.cgroups.size(), 2u);
   EXPECT_EQ(record.generation, 2u);
 }
 
 TEST(JobRecords, Another_version_or_a_record_without_pids_is_damaged) {
-  EXPECT_TRUE(parse_job_record("takt-shim-job=2\npid=5\nshim_pid=7\n").damaged);
-  EXPECT_TRUE(parse_job_record("takt-shim-job=1\npid=5\n").damaged);
-  EXPECT_TRUE(parse_job_record("takt-shim-job=1\npid=-5\nshim_pid=7\n").damaged);
-  EXPECT_TRUE(parse_job_record("").damaged);
+  EXPECT_EQ(parse_job_record("takt-shim-job=2\npid=5\nshim_pid=7\n").damage,
+            "its job record is of version '2' and this takt knows version 1: it was written by "
+            "another release, which can read it");
+  EXPECT_EQ(parse_job_record("takt-shim-job=1\npid=5\n").damage, "its job record is damaged");
+  EXPECT_EQ(parse_job_record("takt-shim-job=1\npid=-5\nshim_pid=7\n").damage,
+            "its job record is damaged");
+  EXPECT_EQ(parse_job_record("").damage, "its job record is damaged");
 }
 
 class SpecFile : public LaunchTest {};
@@ -139,7 +142,7 @@ TEST_F(SpecFile, The_shim_reads_what_the_launcher_wrote) {
   cgroups.members = "/u";
   cgroups.kill_file = true;
   cgroups.memory_v1 = "/m";
-  ASSERT_TRUE(write_spec(folder, *format_spec(what, cgroups, true, "/logs", milliseconds(3))));
+  ASSERT_TRUE(write_spec(folder, *format_spec(what, cgroups, {true, "/logs", milliseconds(3)})));
   const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   shim::Spec spec;
   ASSERT_EQ(shim::read_spec(fd, spec), nullptr);
@@ -169,7 +172,7 @@ TEST_F(SpecFile, Every_number_of_variables_and_arguments_ends_in_a_null) {
     auto what = order(1, "x");
     what.argv.assign(count, "arg");
     what.env.assign(count - 1, {"N", "v", false});
-    ASSERT_TRUE(write_spec(folder, *format_spec(what, {}, false, "", Duration{})));
+    ASSERT_TRUE(write_spec(folder, *format_spec(what, {}, {})));
     const int fd = open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     shim::Spec spec;
     ASSERT_EQ(shim::read_spec(fd, spec), nullptr);
@@ -183,7 +186,7 @@ TEST_F(SpecFile, Every_number_of_variables_and_arguments_ends_in_a_null) {
 }
 
 TEST_F(SpecFile, Uids_and_times_that_are_no_numbers_are_damage) {
-  const std::string text = *format_spec(order(1, "x"), {}, false, "", Duration{});
+  const std::string text = *format_spec(order(1, "x"), {}, {});
   for (const char* bad :
        {"uid=-1", "gid=4294967296", "group=x", "switch_user=", "leftover_grace_us=1s"}) {
     ASSERT_TRUE(write_spec(folder, text + bad + std::string(1, '\0')));

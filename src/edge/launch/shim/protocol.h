@@ -3,10 +3,20 @@
 // prose is docs/formats/shim.md. A shim outlives upgrades of the agent: change a meaning only with
 // a new version, and keep reading the old ones.
 #include <cstddef>
+#include <string_view>
 
 namespace takt::shim {
 
+// What is written. Fields are added without a new version where a reader may pass over them.
 inline constexpr char protocol_version[] = "1";
+// What is read: this version and those of older releases, whose shims may still run.
+inline constexpr std::string_view versions_known[] = {"1"};
+constexpr bool knows_version(std::string_view version) {
+  for (const std::string_view known : versions_known) {
+    if (version == known) return true;
+  }
+  return false;
+}
 
 // Files of a record folder `<records>/<job>.<attempt>/`.
 inline constexpr char spec_file[] = "spec";              // launcher → shim

@@ -63,6 +63,10 @@ bool take_number(const Field& field, Spec& spec, bool& taken) {
     spec.leftover_grace_us = number;
     return is_number;
   }
+  if (field.name == "kill_patience_us") {
+    spec.kill_patience_us = number;
+    return is_number;
+  }
   taken = false;
   return true;
 }
@@ -103,7 +107,7 @@ const char* read_spec(int folder, Spec& spec) {
   if (!reader.next(field) || field.name != spec_head) {
     return "the launch order is damaged: start the attempt again";
   }
-  if (field.value != protocol_version) {
+  if (!knows_version(field.value)) {
     return "the launch order has a version that this takt-shim does not know: install takt and "
            "takt-shim of the same release";
   }

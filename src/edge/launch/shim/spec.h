@@ -29,6 +29,7 @@ struct Spec {
   const char* stderr_path = "";
   const char* logs_dir = "";  // stdout/stderr that begin with it are opened as the shim's user
   std::int64_t leftover_grace_us = 0;
+  std::int64_t kill_patience_us = 10'000'000;
   // cgroup folders; absolute, "" where the host has none
   const char* cgroups[cgroups_max] = {};  // all that the job joins
   int cgroups_size = 0;

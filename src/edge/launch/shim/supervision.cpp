@@ -15,6 +15,7 @@
 #include <cstring>
 #include <ctime>
 
+#include "core/base/fault_point.h"
 #include "edge/launch/shim/family.h"
 #include "edge/launch/shim/processes.h"
 
@@ -28,8 +29,6 @@ constexpr int join_wait_ms = 8000;
 constexpr int exec_wait_ms = 50;
 // Between two rounds of KILL. A process in the driver (state D) takes its time.
 constexpr std::int64_t kill_pause_us = 100'000;
-// After so long of killing the outcome is recorded although processes are left.
-constexpr std::int64_t killing_max_us = 10'000'000;
 // A foreign process in our cgroup raises no SIGCHLD: look again.
 constexpr int look_again_ms = 20;
 
@@ -74,7 +73,9 @@ Begin Supervision::begin(Sentence& why) {
     abandon_job(release_fd);
     return refuse(why.text, why);
   }
+  fault_point("shim.before-write-job");
   const int unwritten = write_job_record(job_);
+  fault_point("shim.after-write-job");
   if (unwritten != 0) {
     abandon_job(release_fd);
     std::snprintf(why.text, sizeof why.text,
@@ -84,6 +85,7 @@ Begin Supervision::begin(Sentence& why) {
   }
   // From here on the job is known. Who asked for a stop before could not find us: look once more.
   if (stop_requested()) on_stop_request();
+  fault_point("shim.before-release");
   (void)write_all(release_fd, "g");
   close(release_fd);
   await_exec();
@@ -112,6 +114,7 @@ bool Supervision::fork_job(int& release_fd, Sentence& why) {
     if (!is_v1(spec_.cgroups[i])) v2 = spec_.cgroups[i];
   }
   bool joined = false;
+  fault_point("shim.before-fork");
   const pid_t child = fork_into(v2, joined);
   if (child < 0) {
     std::snprintf(why.text, sizeof why.text, "no process for the job (%s): end some on this host",
@@ -127,6 +130,7 @@ bool Supervision::fork_job(int& release_fd, Sentence& why) {
     close(report[0]);
     become_job(spec_, joined ? v2 : nullptr, release[0], report[1]);
   }
+  fault_point("shim.after-fork");
   close(release[0]);
   close(report[1]);
   job_ = child;
@@ -267,9 +271,13 @@ void Supervision::advance() {
 void Supervision::kill_again(std::int64_t now) {
   kill_family(spec_);
   reap();
-  if (job_ended_ && !exit_written_ && now - killing_since_ > killing_max_us) {
-    exit_written_ = write_exit(false) == 0;
+  if (exit_written_ || now - killing_since_ <= spec_.kill_patience_us) return;
+  if (!job_ended_) {
+    // What will end it as soon as the kernel lets it go; then the record is written once more.
+    status_ = SIGKILL;
+    ended_us_ = wall_us();
   }
+  exit_written_ = write_exit(false) == 0;
 }
 
 int Supervision::timeout_ms() const {
@@ -292,6 +300,7 @@ void Supervision::wait_for_end() {
     if (events[0].revents != 0) read_signals();
   }
   (void)write_exit(true);
+  fault_point("shim.before-remove-cgroups");
   remove_cgroups(spec_);
 }
 
@@ -318,7 +327,10 @@ int Supervision::write_exit(bool processes_gone) const {
   if (usage.memory_peak >= 0) line.add("memory_peak", usage.memory_peak);
   line.add("ended_us", ended_us_);
   line.add("processes_gone", std::int64_t{processes_gone});
-  return write_exit_record(folder_, line.text());
+  fault_point("shim.before-write-exit");
+  const int error = write_exit_record(folder_, line.text());
+  fault_point("shim.after-write-exit");
+  return error;
 }
 
 }  // namespace takt::shim
