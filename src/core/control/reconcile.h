@@ -26,6 +26,8 @@ Admission admit(const State& state, const Cluster& cluster, const Policy& policy
 struct Places {
   std::string logs;    // folder for output files
   std::string socket;  // for TAKT_SOCKET of jobs
+  // Of one output file on disk: policy's limits.log_bytes_max.
+  Bytes log_max = mebibytes(256);
 };
 
 // What a node's engine is to do now, given its last report. Repeating it changes nothing.

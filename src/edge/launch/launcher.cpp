@@ -21,6 +21,7 @@
 #include "edge/launch/cgroup_tree.h"
 #include "edge/launch/record_folder.h"
 #include "edge/launch/record_watch.h"
+#include "edge/launch/shim/log_cap.h"
 #include "edge/launch/shim/processes.h"
 #include "edge/launch/shim_process.h"
 
@@ -107,6 +108,18 @@ void remove_spec_cgroups(const std::string& place) {
   const auto summary = read_spec_summary(place);
   if (!summary) return;
   for (const std::string& cgroup : summary->cgroups) (void)remove_cgroup(cgroup);
+}
+
+// What a dead shim would have done about output files that grow.
+void cap_logs(const std::string& place) {
+  const auto spec = read_spec_summary(place);
+  if (!spec || spec->log_bytes_max.value <= 0) return;
+  for (const std::string& path : {spec->stdout_path, spec->stderr_path}) {
+    const int fd = shim::open_for_cutting(path.c_str(), spec->logs_dir.c_str());
+    if (fd < 0) continue;
+    (void)shim::cap_log(fd, spec->log_bytes_max.value);
+    close(fd);
+  }
 }
 
 // Why an order cannot be carried out here, or nothing.
@@ -291,6 +304,7 @@ Result<void> Launcher::prepare(const control::LaunchOrder& order, const std::str
   SpecOptions spec;
   spec.switch_user = geteuid() == 0;
   spec.logs_dir = options_.logs_dir;
+  spec.log_bytes_max = options_.log_bytes_max;
   spec.leftover_grace = options_.leftover_grace;
   spec.kill_patience = options_.kill_patience;
   const auto text = format_spec(order, *cgroups, spec);
@@ -531,6 +545,7 @@ control::AttemptSeen Launcher::see_without_shim(AttemptId attempt, const Adopted
   seen.started = record.job->started;
   seen.phase = control::AttemptPhase::running;
   const std::vector<std::int64_t> left = processes(record, nullptr);
+  cap_logs(record.folder);
   if (!left.empty()) {
     end_leftovers(attempt, record, left);
     return seen;

@@ -214,6 +214,7 @@ Result<std::string> format_spec(const control::LaunchOrder& order, const Attempt
   add("stdout", order.stdout_path);
   add("stderr", order.stderr_path);
   add("logs_dir", options.logs_dir);
+  add("log_bytes_max", std::to_string(options.log_bytes_max.value));
   add("leftover_grace_us", std::to_string(options.leftover_grace.us));
   add("kill_patience_us", std::to_string(options.kill_patience.us));
   for (const DeviceGrant& device : order.grant.devices) add("device", device.gpu.value);
@@ -297,6 +298,10 @@ std::optional<SpecSummary> read_spec_summary(const std::string& folder) {
   (void)read_fields(*text, shim::spec_end, shim::spec_head, [&](const shim::Field& field) {
     if (field.name == "cgroup") summary.cgroups.emplace_back(field.value);
     if (field.name == "members") summary.members = field.value;
+    if (field.name == "stdout") summary.stdout_path = field.value;
+    if (field.name == "stderr") summary.stderr_path = field.value;
+    if (field.name == "logs_dir") summary.logs_dir = field.value;
+    if (field.name == "log_bytes_max") summary.log_bytes_max = Bytes{number_of(field.value)};
     if (field.name == "device") summary.devices.emplace_back(field.value);
     if (field.name == "generation") {
       summary.generation = static_cast<std::uint64_t>(number_of(field.value));

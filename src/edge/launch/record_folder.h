@@ -56,6 +56,7 @@ struct SpecOptions {
   std::string logs_dir;
   Duration leftover_grace = seconds(5);
   Duration kill_patience = seconds(10);
+  Bytes log_bytes_max = {};  // of each file below logs_dir; 0: no bound
 };
 // Fails on a NUL in an argument or a variable: no program can be given one.
 Result<std::string> format_spec(const control::LaunchOrder& order, const AttemptCgroups& cgroups,
@@ -87,6 +88,10 @@ struct SpecSummary {
   std::uint64_t generation = 0;
   std::vector<std::string> cgroups;
   std::string members;
+  std::string stdout_path;
+  std::string stderr_path;
+  std::string logs_dir;
+  Bytes log_bytes_max;
   std::vector<std::string> devices;  // uuids of the granted GPUs
 };
 // Empty: no order is there.

@@ -183,6 +183,7 @@ TEST_F(ApiTest, EveryRefusalHasItsStatusAndASentence) {
       {"GET", "/v1/jobs/99/logs", "", kAlice, 404},
       {"GET", "/v1/jobs/1/logs?stream=stdboth", "", kAlice, 400},
       {"GET", "/v1/jobs/1/logs?offset=-1", "", kAlice, 400},
+      {"GET", "/v1/jobs/1/logs?offset=9223372036854775808", "", kAlice, 400},
       {"GET", "/v1/nothing", "", kAlice, 404},
       {"DELETE", "/v1/jobs/1", "", kAlice, 405},
   };
@@ -298,6 +299,9 @@ TEST_F(ApiTest, LogsComeInPiecesToTheOwnerAndAdminsOnly) {
   EXPECT_EQ(first.headers.at("X-Takt-Ended"), "false");
   EXPECT_EQ(ask("GET", "/v1/jobs/1/logs?offset=6").body, "from the job");
   EXPECT_EQ(ask("GET", "/v1/jobs/1/logs?stream=stderr").body, "a warning");
+  const http::Response beyond = ask("GET", "/v1/jobs/1/logs?offset=9223372036854775807");
+  EXPECT_EQ(beyond.status, 200);
+  EXPECT_EQ(beyond.headers.at("X-Takt-Next-Offset"), "18") << "it means the end";
   EXPECT_EQ(ask("GET", "/v1/jobs/1/logs", kCarol).status, 200);
   const http::Response refused = ask("GET", "/v1/jobs/1/logs", kBob);
   EXPECT_EQ(refused.status, 403);

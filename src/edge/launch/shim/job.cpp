@@ -129,25 +129,22 @@ int made_blocking(int fd) {
   return fd;
 }
 
-int open_either(const Spec& spec, const char* path, bool handed, Sentence& why) {
-  if (*path == '\0') path = "/dev/null";
+bool is_below_logs(const Spec& spec, const char* path) {
   const std::size_t below = std::strlen(spec.logs_dir);
-  const bool in_logs =
-      below > 0 && std::strncmp(path, spec.logs_dir, below) == 0 && path[below] == '/';
-  if (in_logs != handed) return -2;  // not in this round
-  return handed ? open_handed_output(path + below + 1, spec.logs_dir, spec.uid, why)
-                : open_output(path, spec.uid, why);
+  return below > 0 && std::strncmp(path, spec.logs_dir, below) == 0 && path[below] == '/';
 }
 
-// Two rounds: files of the server's own folder before the user changes, all others after it.
-bool open_outputs(const Spec& spec, bool handed, Sentence& why) {
-  const bool same = std::strcmp(spec.stdout_path, spec.stderr_path) == 0;
-  const int out = open_either(spec, spec.stdout_path, handed, why);
-  if (out == -1) return false;
-  const int err = same ? out : open_either(spec, spec.stderr_path, handed, why);
-  if (err == -1) return false;
-  if (out >= 0 && dup2(out, STDOUT_FILENO) < 0) return false;
-  if (err >= 0 && dup2(err, STDERR_FILENO) < 0) return false;
+// All that are not the server's own, with the rights of the job's user.
+bool open_outputs(const Spec& spec, Sentence& why) {
+  const char* const paths[] = {spec.stdout_path, spec.stderr_path};
+  for (const int number : {STDOUT_FILENO, STDERR_FILENO}) {
+    const char* path = paths[number - STDOUT_FILENO];
+    if (is_below_logs(spec, path)) continue;
+    if (*path == '\0') path = "/dev/null";
+    const bool same = number == STDERR_FILENO && std::strcmp(path, spec.stdout_path) == 0;
+    const int fd = same ? STDOUT_FILENO : open_output(path, spec.uid, why);
+    if (fd < 0 || dup2(fd, number) < 0) return false;
+  }
   return true;
 }
 
@@ -264,6 +261,15 @@ int open_handed_output(const char* path, const char* logs_dir, uid_t owner, Sent
   return made_blocking(fd);
 }
 
+int open_log(const Spec& spec, const char* path, Sentence& why) {
+  if (!is_below_logs(spec, path)) return -2;
+  const mode_t before = umask(0022);
+  const int fd =
+      open_handed_output(path + std::strlen(spec.logs_dir) + 1, spec.logs_dir, spec.uid, why);
+  umask(before);
+  return fd;
+}
+
 void explain_exec(const char* named, const char* program, int error, const Spec& spec,
                   Sentence& why) {
   switch (error) {
@@ -325,11 +331,10 @@ void become_job(const Spec& spec, const char* joined, int release_fd, int report
 
   set_limits();
   umask(0022);
-  if (!open_outputs(spec, true, why)) give_up(report_fd, why);
   if (!become_user(spec, why)) give_up(report_fd, why);
   // Outputs may be relative to nothing: the launcher insists on absolute paths.
   if (!enter_workdir(spec, why)) give_up(report_fd, why);
-  if (!open_outputs(spec, false, why)) give_up(report_fd, why);
+  if (!open_outputs(spec, why)) give_up(report_fd, why);
   char path[4096];
   if (!find_program(spec, path, sizeof path, why)) give_up(report_fd, why);
   close_others_on_exec();

@@ -63,6 +63,10 @@ bool take_number(const Field& field, Spec& spec, bool& taken) {
     spec.leftover_grace_us = number;
     return is_number;
   }
+  if (field.name == "log_bytes_max") {
+    spec.log_bytes_max = number;
+    return is_number;
+  }
   if (field.name == "kill_patience_us") {
     spec.kill_patience_us = number;
     return is_number;

@@ -27,7 +27,8 @@ struct Spec {
   const char* workdir = "/";
   const char* stdout_path = "";
   const char* stderr_path = "";
-  const char* logs_dir = "";  // stdout/stderr that begin with it are opened as the shim's user
+  const char* logs_dir = "";       // stdout/stderr that begin with it are opened as the shim's user
+  std::int64_t log_bytes_max = 0;  // of each of them; 0: no bound
   std::int64_t leftover_grace_us = 0;
   std::int64_t kill_patience_us = 10'000'000;
   // cgroup folders; absolute, "" where the host has none

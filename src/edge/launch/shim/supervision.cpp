@@ -59,6 +59,7 @@ Begin Supervision::begin(Sentence& why) {
     return Begin::failed;
   }
   if (stop_requested()) return refuse("stopped before it was started", why);
+  if (!open_logs(why)) return refuse(why.text, why);
   sigset_t wanted;
   sigemptyset(&wanted);
   sigaddset(&wanted, SIGCHLD);
@@ -88,6 +89,7 @@ Begin Supervision::begin(Sentence& why) {
   fault_point("shim.before-release");
   (void)write_all(release_fd, "g");
   close(release_fd);
+  logs_.begin(spec_.log_bytes_max, monotonic_us());
   await_exec();
   return Begin::started;
 }
@@ -100,6 +102,19 @@ Begin Supervision::refuse(const char* sentence, Sentence& why) {
   const int error = write_exit(true);
   remove_cgroups(spec_);
   return error == 0 ? Begin::recorded : Begin::failed;
+}
+
+// The server's own files are opened here, since what is bounded is what the shim itself has opened.
+bool Supervision::open_logs(Sentence& why) {
+  log_fds_[0] = open_log(spec_, spec_.stdout_path, why);
+  if (log_fds_[0] == -1) return false;
+  const bool same = log_fds_[0] >= 0 && std::strcmp(spec_.stdout_path, spec_.stderr_path) == 0;
+  log_fds_[1] =
+      same ? fcntl(log_fds_[0], F_DUPFD_CLOEXEC, 0) : open_log(spec_, spec_.stderr_path, why);
+  if (log_fds_[1] == -1) return false;
+  if (log_fds_[0] >= 0) logs_.add(log_fds_[0]);
+  if (log_fds_[1] >= 0 && !same) logs_.add(log_fds_[1]);
+  return true;
 }
 
 bool Supervision::fork_job(int& release_fd, Sentence& why) {
@@ -122,6 +137,8 @@ bool Supervision::fork_job(int& release_fd, Sentence& why) {
     return false;
   }
   if (child == 0) {
+    if (log_fds_[0] >= 0) dup2(log_fds_[0], STDOUT_FILENO);
+    if (log_fds_[1] >= 0) dup2(log_fds_[1], STDERR_FILENO);
     // The lock must go with the shim, and the answer to the launcher come from it.
     // The pipes' ends were opened last: all below them goes, and the two ends that are the shim's.
     syscall(SYS_close_range, static_cast<unsigned>(ready_fd), static_cast<unsigned>(release[0] - 1),
@@ -131,6 +148,9 @@ bool Supervision::fork_job(int& release_fd, Sentence& why) {
     become_job(spec_, joined ? v2 : nullptr, release[0], report[1]);
   }
   fault_point("shim.after-fork");
+  for (const int fd : log_fds_) {
+    if (fd >= 0) close(fd);
+  }
   close(release[0]);
   close(report[1]);
   job_ = child;
@@ -293,12 +313,15 @@ void Supervision::wait_for_end() {
   for (;;) {
     advance();
     if (no_children_ && cgroup_is_empty(spec_)) break;
-    pollfd events[2] = {{signal_fd_, POLLIN, 0}, {report_fd_, POLLIN, 0}};
-    const int ready = poll(events, report_fd_ >= 0 ? 2 : 1, timeout_ms());
+    // A negative descriptor is passed over.
+    pollfd events[3] = {{signal_fd_, POLLIN, 0}, {report_fd_, POLLIN, 0}, {logs_.fd(), POLLIN, 0}};
+    const int ready = poll(events, 3, logs_.timeout_ms(timeout_ms(), monotonic_us()));
+    logs_.check(ready > 0 && events[2].revents != 0, monotonic_us());
     if (ready <= 0) continue;
     if (events[1].revents != 0 && report_fd_ >= 0) read_report();
     if (events[0].revents != 0) read_signals();
   }
+  logs_.finish();
   (void)write_exit(true);
   fault_point("shim.before-remove-cgroups");
   remove_cgroups(spec_);

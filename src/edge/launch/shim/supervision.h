@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "edge/launch/shim/job.h"
+#include "edge/launch/shim/log_watch.h"
 #include "edge/launch/shim/spec.h"
 
 namespace takt::shim {
@@ -32,6 +33,7 @@ class Supervision {
   enum class Phase { running, asked_to_end, killing };
 
   Begin refuse(const char* sentence, Sentence& why);
+  bool open_logs(Sentence& why);
   bool await_cgroups(Sentence& why);
   int write_job_record(pid_t job) const;
   bool fork_job(int& release_fd, Sentence& why);
@@ -49,6 +51,8 @@ class Supervision {
 
   const int folder_;
   Spec spec_;
+  int log_fds_[2] = {-1, -1};  // of the job's stdout and stderr, until it is forked
+  LogWatch logs_;
   Sentence failure_;  // what kept the program from being executed
   int signal_fd_ = -1;
   int report_fd_ = -1;
