@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t pause_max_us = 1'000'000;
 // The first look after a silence, and the most often that is looked: at 3 GB/s, what a page cache
-// takes, a file is 60 MB too large then.
+// takes, a file is some 100 MB too large then.
 constexpr std::int64_t pause_min_us = 20'000;
 
 }  // namespace
@@ -36,7 +36,7 @@ void LogWatch::begin(std::int64_t bytes_max, std::int64_t now_us) {
   // The kernel has a limit of these per user; without one there is the clock.
   events_fd_ = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
   last_us_ = now_us;
-  due_us_ = now_us + pause_max_us;
+  due_us_ = now_us + pause_min_us;
 }
 
 // One event for the next write, and no more.
@@ -57,12 +57,13 @@ int LogWatch::timeout_ms(int other, std::int64_t now_us) const {
   return other < 0 ? own : std::min(other, own);
 }
 
+// Half of the time in which it would be full. A writer that rests between two looks is as fast as
+// before, or nearly.
 std::int64_t LogWatch::next_look_us(std::int64_t growth, std::int64_t room,
-                                    std::int64_t passed) const {
-  // Half of the time in which it would be full at this speed.
-  const std::int64_t speed =
-      std::max<std::int64_t>(growth / std::max<std::int64_t>(passed / 1000, 1), 1);
-  const std::int64_t full_us = std::max<std::int64_t>(room, 0) / speed * 1000;
+                                    std::int64_t passed_us) {
+  const std::int64_t seen = growth / std::max<std::int64_t>(passed_us / 1000, 1);
+  speed_ = std::max({seen, speed_ / 2, std::int64_t{1}});
+  const std::int64_t full_us = std::max<std::int64_t>(room, 0) / speed_ * 1000;
   return std::clamp(full_us / 2, pause_min_us, pause_max_us);
 }
 
@@ -77,20 +78,21 @@ void LogWatch::check(bool written, std::int64_t now_us) {
     }
   }
   if (due_us_ < 0 || now_us < due_us_) return;
-  std::int64_t growth = 0;
-  std::int64_t pause = pause_max_us;
   // Armed before looking: what is written in between is told.
   const bool armed = now_us - last_us_ >= pause_max_us && arm();
+  std::int64_t growth = 0;
+  std::int64_t room = bytes_max_;
   for (int i = 0; i < files_size_; ++i) {
     File& file = files_[i];
-    const std::int64_t before = file.left;
     const std::int64_t left = cap_log(file.fd, bytes_max_);
-    if (left < 0) continue;
-    file.left = left;
-    if (left == before) continue;
-    growth = std::max(growth, left > before ? left - before : bytes_max_);
-    pause = std::min(pause, next_look_us(growth, bytes_max_ - left, now_us - last_us_));
+    const std::int64_t size = lseek(file.fd, 0, SEEK_END);
+    if (left < 0 || size < 0) continue;
+    // A file without holes has become smaller when it was cut: as fast as it can be, then.
+    growth = std::max(growth, size >= file.size ? size - file.size : bytes_max_);
+    room = std::min(room, bytes_max_ - left);
+    file.size = size;
   }
+  const std::int64_t pause = next_look_us(growth, room, now_us - last_us_);
   last_us_ = now_us;
   due_us_ = growth == 0 && armed ? -1 : now_us + pause;
 }

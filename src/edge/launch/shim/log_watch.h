@@ -28,15 +28,16 @@ class LogWatch {
  private:
   struct File {
     int fd = -1;
-    std::int64_t left = 0;  // bytes after the last look
+    std::int64_t size = 0;  // at the last look, holes and all
   };
   bool arm();
-  std::int64_t next_look_us(std::int64_t growth, std::int64_t room, std::int64_t passed) const;
+  std::int64_t next_look_us(std::int64_t growth, std::int64_t room, std::int64_t passed_us);
 
   File files_[2];
   int files_size_ = 0;
   int events_fd_ = -1;
   std::int64_t bytes_max_ = 0;
+  std::int64_t speed_ = 0;  // of the fastest file, in bytes per millisecond
   std::int64_t last_us_ = 0;
   std::int64_t due_us_ = -1;  // monotonic; -1: when somebody writes
 };
