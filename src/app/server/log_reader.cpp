@@ -135,7 +135,8 @@ Result<LogPiece> read_log(const Controller& controller, const LogRequest& reques
     if (!read) return read;
     LogPiece piece = std::move(*read);
     piece.ended = source->ended && piece.bytes.empty();
-    if (piece.next_offset != request.offset || piece.ended || std::chrono::steady_clock::now() >= end)
+    if (piece.next_offset != request.offset || piece.ended ||
+        std::chrono::steady_clock::now() >= end)
       return piece;
     (void)controller.wait([](const control::Sight&) { return false; },
                           microseconds(std::chrono::microseconds(kPoll).count()), stop);
