@@ -101,7 +101,9 @@ struct LocalEngine::Impl {
     channel = std::make_unique<FrameChannel>(child->fd, codec::agent_frame_bytes_max);
     pid = child->pid;
     greeted = false;
-    return channel->write(codec::encode_hello(options.takt_version), seconds(2));
+    // One that is gone already is noticed by listen(), which starts another.
+    (void)channel->write(codec::encode_hello(options.takt_version), seconds(2));
+    return {};
   }
 
   // Reads reports until the agent is gone or silent; the sentence says which.
