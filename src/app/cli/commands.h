@@ -31,6 +31,7 @@ struct ServeFlags {
   std::string socket_path;
   std::string policy_file;
   std::string sample = "1s";
+  bool accept_loss = false;
 };
 int serve(const ServeFlags& flags);
 

@@ -65,6 +65,8 @@ void add_serve(CLI::App& app, Choice& c) {
   serve->add_option("--socket", c.serve.socket_path, "where to listen");
   serve->add_option("--policy", c.serve.policy_file, "policy file (docs/policy.md)");
   serve->add_option("--sample", c.serve.sample, "how often devices are read");
+  serve->add_flag("--accept-loss", c.serve.accept_loss,
+                  "start though acknowledged records are missing at the journal's end");
   serve->footer("Examples:\n  sudo takt serve\n  takt serve --user");
   serve->callback([&c] { c.command = [&c] { return cli::serve(c.serve); }; });
 

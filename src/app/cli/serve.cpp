@@ -30,6 +30,7 @@ int serve(const ServeFlags& flags) {
   options.runtime_dir = places->runtime_dir;
   options.socket_path = places->socket_path;
   options.policy_file = flags.policy_file;
+  options.accept_loss = flags.accept_loss;
   options.multi_user = ::geteuid() == 0 && !flags.user;
   options.sample_interval = *sample;
   options.agent_command = {own_program(), "agent",

@@ -15,6 +15,8 @@ namespace {
 // How often the loop looks at the clock when nothing comes in: hard stops, retries, silent nodes.
 constexpr auto kTick = std::chrono::milliseconds(500);
 constexpr int kSnapshotVersion = 1;
+// More than a journal between two backups holds; as a round number it is seen in `takt ps`.
+constexpr std::uint64_t kSkippedNumbers = 1'000'000;
 
 }  // namespace
 
@@ -50,9 +52,21 @@ Result<void> Controller::recover() {
     return {};
   });
   if (!replayed) return replayed;
+  if (auto ok = skip_forgotten_numbers(); !ok) return ok;
   published_ = state_;
   published_sequence_ = journal_.last_sequence();
   return {};
+}
+
+// Jobs and attempts may exist that the journal does not know: a lost batch, or what came after a
+// backup. None of their numbers is given a second time.
+Result<void> Controller::skip_forgotten_numbers() {
+  if (!journal_.may_have_forgotten()) return {};
+  Batch batch;
+  apply({control::CountersCarried{state_.next_job + kSkippedNumbers,
+                                  state_.next_generation + kSkippedNumbers}},
+        batch);
+  return journal(batch);
 }
 
 void Controller::start(SendEffects send) {

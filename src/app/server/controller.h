@@ -103,6 +103,7 @@ class Controller {
   void pass(Batch& batch);
   bool pass_needed(Instant now) const;
   Result<void> journal(const Batch& batch);
+  Result<void> skip_forgotten_numbers();
   void roll_back(Batch& batch, const Error& error);
   void publish(Batch& batch);
   void release(Batch& batch);

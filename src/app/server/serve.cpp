@@ -86,8 +86,11 @@ struct Parts {
 };
 
 Result<void> open_stores(const ServeOptions& options, const Policy& policy, Parts& parts) {
-  auto journal = store::Journal::open(options.state_dir + "/journal.db");
+  store::Journal::Options journal_options;
+  journal_options.accept_loss = options.accept_loss;
+  auto journal = store::Journal::open(options.state_dir + "/journal.db", journal_options);
   if (!journal) return tl::make_unexpected(journal.error());
+  if (!(*journal)->opening_note().empty()) options.note((*journal)->opening_note());
   parts.journal = std::move(*journal);
   std::unique_ptr<store::Telemetry> telemetry;
   if (auto opened = store::Telemetry::open(options.state_dir + "/telemetry.db"))

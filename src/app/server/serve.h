@@ -16,7 +16,8 @@ struct ServeOptions {
   std::string state_dir;    // journal.db, telemetry.db, logs/: durable
   std::string runtime_dir;  // socket, shims' records: best on tmpfs
   std::string socket_path;
-  std::string policy_file;                 // empty: built-in
+  std::string policy_file;   // empty: built-in
+  bool accept_loss = false;  // open a journal of which acknowledged records are missing
   std::vector<std::string> agent_command;  // "{fd}" stands for the socket
   bool multi_user = false;                 // root's server: everybody may connect
   Duration sample_interval = seconds(1);

@@ -1,31 +1,55 @@
 #include "edge/store/checksum.h"
 
 #include <array>
+#include <cstddef>
 
 namespace takt::store {
 namespace {
 
 constexpr std::uint32_t kPolynomial = 0x82F63B78u;  // 0x1EDC6F41 with its bits reversed
 
-constexpr std::array<std::uint32_t, 256> make_table() {
-  std::array<std::uint32_t, 256> table{};
+// Row n is for a byte with n more behind it, so that eight bytes are taken in one step ("slicing by
+// 8", Kounavis and Berry, 2005): a batch's checksums else cost as much as its inserts.
+using Tables = std::array<std::array<std::uint32_t, 256>, 8>;
+
+constexpr Tables make_tables() {
+  Tables tables{};
   for (std::uint32_t i = 0; i < 256; ++i) {
     std::uint32_t value = i;
     for (int bit = 0; bit < 8; ++bit) value = (value >> 1) ^ ((value & 1u) != 0 ? kPolynomial : 0u);
-    table[i] = value;
+    tables[0][i] = value;
   }
-  return table;
+  for (std::size_t row = 1; row < tables.size(); ++row) {
+    for (std::size_t i = 0; i < 256; ++i) {
+      const std::uint32_t one_less = tables[row - 1][i];
+      tables[row][i] = (one_less >> 8) ^ tables[0][one_less & 0xFFu];
+    }
+  }
+  return tables;
 }
 
-constexpr std::array<std::uint32_t, 256> kTable = make_table();
+constexpr Tables kTables = make_tables();
+
+std::uint32_t little_endian(const unsigned char* at) {
+  return std::uint32_t{at[0]} | std::uint32_t{at[1]} << 8 | std::uint32_t{at[2]} << 16 |
+         std::uint32_t{at[3]} << 24;
+}
 
 }  // namespace
 
 std::uint32_t crc32c(std::string_view bytes, std::uint32_t before) {
   std::uint32_t value = ~before;
-  for (const char c : bytes) {
-    value = (value >> 8) ^ kTable[(value ^ static_cast<unsigned char>(c)) & 0xFFu];
+  const auto* at = reinterpret_cast<const unsigned char*>(bytes.data());
+  std::size_t left = bytes.size();
+  for (; left >= 8; left -= 8, at += 8) {
+    const std::uint32_t low = value ^ little_endian(at);
+    const std::uint32_t high = little_endian(at + 4);
+    value = kTables[7][low & 0xFFu] ^ kTables[6][(low >> 8) & 0xFFu] ^
+            kTables[5][(low >> 16) & 0xFFu] ^ kTables[4][low >> 24] ^ kTables[3][high & 0xFFu] ^
+            kTables[2][(high >> 8) & 0xFFu] ^ kTables[1][(high >> 16) & 0xFFu] ^
+            kTables[0][high >> 24];
   }
+  for (; left > 0; --left, ++at) value = (value >> 8) ^ kTables[0][(value ^ *at) & 0xFFu];
   return ~value;
 }
 

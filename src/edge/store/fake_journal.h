@@ -24,6 +24,7 @@ class MemoryJournal final : public JournalPort {
     records.insert(records.end(), batch.begin(), batch.end());
     batches.push_back(batch.size());
     last_sequence_ = next;
+    forgot = false;
     return {};
   }
 
@@ -58,6 +59,12 @@ class MemoryJournal final : public JournalPort {
     return std::optional<Snapshot>(snapshots.back());
   }
 
+  Result<std::optional<Snapshot>> snapshot_before(std::uint64_t sequence) override {
+    for (auto it = snapshots.rbegin(); it != snapshots.rend(); ++it)
+      if (it->sequence < sequence) return std::optional<Snapshot>(*it);
+    return std::optional<Snapshot>();
+  }
+
   Result<void> prune(std::uint64_t up_to_sequence) override {
     if (snapshots.size() < 2) return {};
     const std::uint64_t last = std::min(up_to_sequence, snapshots.front().sequence);
@@ -66,6 +73,9 @@ class MemoryJournal final : public JournalPort {
   }
 
   std::uint64_t last_sequence() const override { return last_sequence_; }
+  bool may_have_forgotten() const override { return forgot; }
+
+  bool forgot = false;  // as after an accepted loss
 
   // What happened, for tests to look at.
   std::vector<Record> records;       // not pruned
@@ -77,7 +87,7 @@ class MemoryJournal final : public JournalPort {
 };
 
 // Passes calls on to another journal and fails chosen ones without touching it. Calls of append,
-// replay, save_snapshot, latest_snapshot and prune are counted together, from 1.
+// replay, save_snapshot, latest_snapshot, snapshot_before and prune are counted together, from 1.
 class FailingJournal final : public JournalPort {
  public:
   explicit FailingJournal(JournalPort& below) : below_(below) {}
@@ -108,11 +118,16 @@ class FailingJournal final : public JournalPort {
     if (fails_now()) return tl::make_unexpected(error_);
     return below_.latest_snapshot();
   }
+  Result<std::optional<Snapshot>> snapshot_before(std::uint64_t sequence) override {
+    if (fails_now()) return tl::make_unexpected(error_);
+    return below_.snapshot_before(sequence);
+  }
   Result<void> prune(std::uint64_t up_to_sequence) override {
     if (fails_now()) return tl::make_unexpected(error_);
     return below_.prune(up_to_sequence);
   }
   std::uint64_t last_sequence() const override { return below_.last_sequence(); }
+  bool may_have_forgotten() const override { return below_.may_have_forgotten(); }
 
  private:
   bool fails_now() {

@@ -8,6 +8,10 @@
 // the log into the database, which costs that commit two syncs more. bench/journal_bench.cpp
 // measures it against bare fdatasync.
 //
+// Damage is refused at open and leaves the files as they are. What SQLite would drop without a
+// word, the damaged end of its log, is found by tail_note.h and wal_check.h;
+// docs/formats/journal.md says which damage is noticed and which cannot be.
+//
 // One process at a time: a lock file (journal.db.lock) held with flock, and SQLite's exclusive
 // locking mode behind it. All methods may be called from several threads; they exclude each other.
 #include <memory>
@@ -22,6 +26,9 @@ class Journal final : public JournalPort {
   struct Options {
     // Refuses to grow beyond so many pages of 4 KiB; 0: only the disk limits. Bounds the file.
     std::uint32_t pages_max = 0;
+    // Opens although acknowledged records are missing at the end, or although it cannot be told:
+    // somebody has read the sentence and said so.
+    bool accept_loss = false;
   };
 
   // Opens or creates. Errors: conflict (another process has it open; names its pid), invalid
@@ -38,8 +45,13 @@ class Journal final : public JournalPort {
                       const std::function<Result<void>(const Record&)>& each) override;
   Result<void> save_snapshot(std::uint64_t sequence, int version, const std::string& body) override;
   Result<std::optional<Snapshot>> latest_snapshot() override;
+  Result<std::optional<Snapshot>> snapshot_before(std::uint64_t sequence) override;
   Result<void> prune(std::uint64_t up_to_sequence) override;
   std::uint64_t last_sequence() const override;
+  bool may_have_forgotten() const override;
+
+  // Not empty: what is missing and was accepted, or that this is a restored backup. For the log.
+  const std::string& opening_note() const;
 
  private:
   struct Impl;

@@ -41,9 +41,9 @@ class JournalPort {
   // empty batch does nothing.
   virtual Result<void> append(const std::vector<Record>& batch) = 0;
 
-  // Calls `each` for all records after the sequence, in order; its error ends the replay and is
-  // returned. A record that is damaged or missing (pruned) is an Error, never skipped. `each` must
-  // not call the journal.
+  // Calls `each` for the records after the sequence up to the last of now, in order; its error ends
+  // the replay and is returned. A record that is damaged or missing (pruned) is an Error, never
+  // skipped. Appending goes on meanwhile.
   virtual Result<void> replay(std::uint64_t after_sequence,
                               const std::function<Result<void>(const Record&)>& each) = 0;
 
@@ -53,6 +53,8 @@ class JournalPort {
                                      const std::string& body) = 0;
   // The newest undamaged one; nullopt when none was ever saved; an Error when all are damaged.
   virtual Result<std::optional<Snapshot>> latest_snapshot() = 0;
+  // The newest undamaged one older than the sequence, when the latest turns out to be of no use.
+  virtual Result<std::optional<Snapshot>> snapshot_before(std::uint64_t sequence) = 0;
 
   // Deletes records up to the sequence, but never one that the older of the two kept snapshots
   // needs to be rolled forward: with fewer than two snapshots nothing is deleted.
@@ -60,6 +62,10 @@ class JournalPort {
 
   // Of the last record that is on disk, 0 for a new journal. Pruning does not change it.
   virtual std::uint64_t last_sequence() const = 0;
+
+  // True after a loss was accepted or a backup restored: jobs and attempts may exist that it does
+  // not know, and their numbers must not be given again. Until the first append.
+  virtual bool may_have_forgotten() const { return false; }
 };
 
 }  // namespace takt::store

@@ -17,6 +17,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/fault_point.h"
+
 namespace takt::store {
 namespace {
 
@@ -94,11 +96,24 @@ Result<void> check_before_opening(const std::string& path, const FileKind& kind)
   const std::uint64_t bytes = size_of(path);
   if (bytes == 0) return tl::make_unexpected(damaged(path, kind, "it is empty"));
   const auto header = read_header(path);
-  if (!header || header->application_id != kind.application_id) {
+  const bool backup = header && kind.backup_id != 0 && header->application_id == kind.backup_id;
+  if (!header || (header->application_id != kind.application_id && !backup)) {
     // A file that is cut off within its header is ours and damaged, or anything: both hold.
     return fail(ErrorKind::invalid,
                 fmt::format("{} is not a {} of takt: it is left as it is; move it away, or {}",
                             path, kind.name, kind.when_damaged));
+  }
+  if (size_of(path + "-journal") > 0) {
+    return fail(ErrorKind::invalid,
+                fmt::format("{0}-journal is not takt's, and opening {0} would apply it: both are "
+                            "left as they are; move it away if you know what it is",
+                            path));
+  }
+  if (backup && size_of(path + "-wal") > 0) {
+    return fail(ErrorKind::invalid,
+                fmt::format("{0} is a backup, but {0}-wal of another {1} is beside it: nothing was "
+                            "touched; move {0}-wal away",
+                            path, kind.name));
   }
   // While a log exists, the file may be shorter than its header says: a crash in the middle of
   // folding the log in. SQLite sorts that out. Without a log it is damage.
@@ -110,23 +125,14 @@ Result<void> check_before_opening(const std::string& path, const FileKind& kind)
   return {};
 }
 
-Result<void> sync_folder_of(const std::string& path) {
-  const std::string folder = fs::path(path).has_parent_path() ? fs::path(path).parent_path() : ".";
-  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  const bool synced = fd >= 0 && ::fsync(fd) == 0;
-  const int error = errno;
-  if (fd >= 0) ::close(fd);
-  if (!synced) return fail(ErrorKind::io, fmt::format("cannot sync {}: {}", folder, words(error)));
-  return {};
-}
-
 // A new file appears under its name when it is complete: an empty or half-made one under that name
 // is always damage. Only its owner may read it: jobs' environments are in it.
 Result<void> create(const std::string& path, const FileKind& kind) {
-  if (size_of(path + "-wal") > 0) {
+  for (const auto& [end, what] : {std::pair{"-wal", "log"}, {".tail", "note"}}) {
+    if (size_of(path + end) == 0) continue;
     return fail(ErrorKind::invalid,
-                fmt::format("{} is missing but its log {}-wal is there: put it back, or {}", path,
-                            path, kind.when_damaged));
+                fmt::format("{0} is missing but its {2} {0}{1} is there: put it back, or {3}", path,
+                            end, what, kind.when_damaged));
   }
   const std::string fresh = path + ".new";
   for (const char* end : {"", "-wal", "-journal", "-shm"}) ::unlink((fresh + end).c_str());
@@ -164,10 +170,21 @@ Result<void> create(const std::string& path, const FileKind& kind) {
     for (const char* end : {"", "-wal", "-journal", "-shm"}) ::unlink((fresh + end).c_str());
     return tl::make_unexpected(std::move(error));
   }
+  fault_point("store.before-create");
   if (::rename(fresh.c_str(), path.c_str()) != 0) {
     return fail(ErrorKind::io, fmt::format("cannot name {} {}: {}", fresh, path, words(errno)));
   }
   return sync_folder_of(path);
+}
+
+// Damage in the table of contents would else show as an error in some statement.
+std::string schema_of(SQLite::Database& db) {
+  SQLite::Statement rows(db,
+                         "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL"
+                         " AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY rowid");
+  std::string all;
+  while (rows.executeStep()) all += rows.getColumn(0).getString() + ";";
+  return all;
 }
 
 Result<void> check_after_opening(SQLite::Database& db, const std::string& path,
@@ -179,8 +196,11 @@ Result<void> check_after_opening(SQLite::Database& db, const std::string& path,
                             "it is left as it is; run the newer takt, or name another state folder",
                             path, version, kind.format_version));
   }
-  if (version != kind.format_version) {
+  if (version < kind.oldest_version) {
     return tl::make_unexpected(damaged(path, kind, fmt::format("unknown format {}", version)));
+  }
+  if (schema_of(db) != kind.schema) {
+    return tl::make_unexpected(damaged(path, kind, "its tables are not those of this format"));
   }
   if (!kind.checked_whole) return {};
   const std::string verdict = db.execAndGet("PRAGMA quick_check(1)").getString();
@@ -189,6 +209,16 @@ Result<void> check_after_opening(SQLite::Database& db, const std::string& path,
 }
 
 }  // namespace
+
+Result<void> sync_folder_of(const std::string& path) {
+  const std::string folder = fs::path(path).has_parent_path() ? fs::path(path).parent_path() : ".";
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const bool synced = fd >= 0 && ::fsync(fd) == 0;
+  const int error = errno;
+  if (fd >= 0) ::close(fd);
+  if (!synced) return fail(ErrorKind::io, fmt::format("cannot sync {}: {}", folder, words(error)));
+  return {};
+}
 
 Result<FileLock> FileLock::take(const std::string& path, const FileKind& kind) {
   const std::string lock_path = path + ".lock";
@@ -237,8 +267,7 @@ FileLock::~FileLock() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-Result<std::unique_ptr<SQLite::Database>> open_file(const std::string& path, const FileKind& kind,
-                                                    const std::string& synchronous) {
+Result<std::unique_ptr<SQLite::Database>> open_file(const std::string& path, const FileKind& kind) {
   struct stat status {};
   if (::lstat(path.c_str(), &status) != 0) {
     if (errno != ENOENT) {
@@ -260,22 +289,46 @@ Result<std::unique_ptr<SQLite::Database>> open_file(const std::string& path, con
   std::unique_ptr<SQLite::Database> db;
   try {
     db = std::make_unique<SQLite::Database>(path, SQLite::OPEN_READWRITE);
+    ::sqlite3_db_config(db->getHandle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
     db->exec("PRAGMA locking_mode = EXCLUSIVE");
     if (auto fine = check_after_opening(*db, path, kind); !fine) {
+      close_refused(std::move(db), path);
       return tl::make_unexpected(fine.error());
     }
-    const std::string mode = db->execAndGet("PRAGMA journal_mode = WAL").getString();
+    return db;
+  } catch (const std::exception& e) {
+    Error error = error_of(e, path, kind, db.get());
+    close_refused(std::move(db), path);
+    return tl::make_unexpected(std::move(error));
+  }
+}
+
+Result<void> begin_use(SQLite::Database& db, const std::string& path, const FileKind& kind,
+                       const std::string& synchronous) {
+  try {
+    const std::string mode = db.execAndGet("PRAGMA journal_mode = WAL").getString();
     if (mode != "wal") {
       return fail(ErrorKind::io, fmt::format("{} cannot be used in WAL mode (SQLite says {}): is "
                                              "its file system read-only?",
                                              path, mode));
     }
-    db->exec("PRAGMA synchronous = " + synchronous);
-    db->exec("PRAGMA journal_size_limit = 16777216");  // the log shrinks again after a burst
-    return db;
+    db.exec("PRAGMA synchronous = " + synchronous);
+    db.exec("PRAGMA journal_size_limit = 16777216");  // the log shrinks again after a burst
+    return {};
   } catch (const std::exception& e) {
-    return tl::make_unexpected(error_of(e, path, kind, db.get()));
+    return tl::make_unexpected(error_of(e, path, kind, &db));
   }
+}
+
+void allow_folding(SQLite::Database& db) {
+  ::sqlite3_db_config(db.getHandle(), SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0, nullptr);
+}
+
+void close_refused(std::unique_ptr<SQLite::Database> db, const std::string& path) {
+  db.reset();
+  const std::string log = path + "-wal";
+  struct stat status {};
+  if (::stat(log.c_str(), &status) == 0 && status.st_size == 0) ::unlink(log.c_str());
 }
 
 Error error_of(const std::exception& e, const std::string& path, const FileKind& kind,
@@ -292,6 +345,7 @@ Error error_of(const std::exception& e, const std::string& path, const FileKind&
       if (means_full(system)) return full(path);
       return with(ErrorKind::io, (system == 0 ? std::string() : words(system) + ": ") +
                                      "look at the disk and the system's log");
+    case SQLITE_ERROR:  // our statements are right: the schema is not what it was
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB: return damaged(path, kind, e.what());
     case SQLITE_BUSY:

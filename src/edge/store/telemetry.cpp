@@ -17,6 +17,7 @@ const FileKind& telemetry_kind() {
       "telemetry",
       0x7461746D,  // "tatm"
       1,
+      1,
       "CREATE TABLE summaries (attempt TEXT PRIMARY KEY, workload TEXT NOT NULL,"
       " ended_us INTEGER NOT NULL, json TEXT NOT NULL) STRICT;"
       "CREATE INDEX by_workload ON summaries (workload, ended_us, attempt);"
@@ -59,8 +60,12 @@ Result<std::unique_ptr<Telemetry>> Telemetry::open(const std::string& path, Opti
   if (!lock) return tl::make_unexpected(lock.error());
   // NORMAL: the newest summaries may be lost with the power, in exchange no save waits for the
   // disk.
-  auto db = open_file(path, telemetry_kind(), "NORMAL");
+  auto db = open_file(path, telemetry_kind());
   if (!db) return tl::make_unexpected(db.error());
+  if (auto used = begin_use(**db, path, telemetry_kind(), "NORMAL"); !used) {
+    return tl::make_unexpected(used.error());
+  }
+  allow_folding(**db);
   auto impl = std::make_unique<Impl>(path, options, *std::move(lock), *std::move(db));
   try {
     impl->rows = impl->count();

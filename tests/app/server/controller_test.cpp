@@ -248,6 +248,25 @@ TEST(Recovery, NumbersGoOnWhereTheyStopped) {
   EXPECT_EQ(again.submit(whole_gpus(1)).value(), JobId(2));
 }
 
+TEST(Recovery, NoNumberThatMayHaveBeenForgottenIsGivenAgain) {
+  store::MemoryJournal memory;
+  {
+    Life life(memory);
+    life.begin();
+    ASSERT_EQ(life.submit(whole_gpus(1)), JobId(1));
+  }
+  memory.forgot = true;
+  {
+    Life life(memory);
+    life.begin();
+    EXPECT_EQ(life.submit(whole_gpus(1)), JobId(1'000'002));
+    EXPECT_GT(life.published().next_generation, 1'000'000u);
+  }
+  Life life(memory);
+  life.begin();
+  EXPECT_EQ(life.submit(whole_gpus(1)), JobId(1'000'003)) << "it skips once";
+}
+
 TEST(Recovery, WhatRunsIsNeitherKilledNorStartedAgain) {
   store::MemoryJournal memory;
   const Node node = node_of("n1", 1, h100());

@@ -79,6 +79,9 @@ class GateJournal final : public store::JournalPort {
   Result<std::optional<store::Snapshot>> latest_snapshot() override {
     return below_.latest_snapshot();
   }
+  Result<std::optional<store::Snapshot>> snapshot_before(std::uint64_t sequence) override {
+    return below_.snapshot_before(sequence);
+  }
   Result<void> prune(std::uint64_t up_to) override { return below_.prune(up_to); }
   std::uint64_t last_sequence() const override { return below_.last_sequence(); }
 

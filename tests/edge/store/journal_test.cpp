@@ -275,6 +275,7 @@ TEST_F(JournalOnDisk, ASnapshotBeyondTheRecordsIsFoundAtOpen) {
 TEST_F(JournalOnDisk, AChangedRecordIsFoundByItsChecksumWhenReplayed) {
   for (const char* change : {"body = body || ' '", "kind = 'x'", "version = 77", "crc = crc + 1"}) {
     std::filesystem::remove(path_);
+    std::filesystem::remove(path_ + ".tail");
     fill();
     sql(path_, std::string("UPDATE records SET ") + change + " WHERE sequence = 5");
     const auto journal = open();

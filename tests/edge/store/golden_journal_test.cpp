@@ -1,0 +1,116 @@
+// Journals as earlier versions of takt wrote them, as text under golden/: every later version must
+// read them and come to the same state.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include "core/control/state.h"
+#include "edge/codec/journal_json.h"
+#include "edge/codec/snapshot_text.h"
+#include "edge/store/fixture.h"
+#include "edge/store/journal.h"
+#include "support/places.h"
+
+namespace takt::store {
+namespace {
+
+using control::State;
+
+constexpr Instant at(std::int64_t second) { return {1'790'000'000'000'000 + second * 1'000'000}; }
+
+void make_database(const std::string& path, const std::string& golden) {
+  const std::string text =
+      read_file(testing::source_folder() + "/tests/edge/store/golden/" + golden);
+  ASSERT_FALSE(text.empty()) << golden;
+  sqlite3* db = nullptr;
+  ASSERT_EQ(::sqlite3_open(path.c_str(), &db), SQLITE_OK);
+  char* error = nullptr;
+  ::sqlite3_exec(db, text.c_str(), nullptr, nullptr, &error);
+  EXPECT_EQ(error, nullptr) << error;
+  ::sqlite3_close(db);
+}
+
+State folded(Journal& journal, bool from_snapshot) {
+  State state;
+  std::uint64_t after = 0;
+  if (from_snapshot) {
+    const auto snapshot = journal.latest_snapshot().value();
+    EXPECT_TRUE(snapshot && snapshot->warning.empty());
+    const auto facts = codec::facts_from_snapshot(snapshot->body);
+    EXPECT_TRUE(facts) << facts.error().message;
+    for (const control::Fact& fact : *facts) fold(state, fact, hours(24 * 7));
+    after = snapshot->sequence;
+  }
+  const auto done = journal.replay(after, [&](const Record& record) -> Result<void> {
+    const auto fact = codec::decode_fact({record.kind, record.version, record.body});
+    if (!fact) return tl::make_unexpected(fact.error());
+    fold(state, *fact, hours(24 * 7));
+    return {};
+  });
+  EXPECT_TRUE(done) << done.error().message;
+  return state;
+}
+
+void expect_what_happened(const State& state) {
+  ASSERT_EQ(state.jobs.size(), 5u);
+  EXPECT_EQ(state.next_job, 6u);
+  EXPECT_EQ(state.next_generation, 5u);
+  EXPECT_EQ(state.waiting, std::set<JobId>{JobId(5)});
+  EXPECT_EQ(state.holding, std::set<JobId>{JobId(4)});
+  EXPECT_EQ(state.finished, (std::deque<JobId>{JobId(1), JobId(2), JobId(3)}));
+
+  const control::Job& train = state.jobs.at(JobId(1));
+  EXPECT_EQ(train.state(), control::JobState::failed);
+  EXPECT_EQ(train.finished->reason, "ran longer than its kill_after of 2h30m");
+  EXPECT_EQ(train.attempts, 2u);
+  EXPECT_EQ(train.attempt->exit->signal, 9);
+  EXPECT_TRUE(train.attempt->exit->oom);
+  EXPECT_EQ(train.attempt->stop->reason, control::StopReason::kill_after);
+  EXPECT_EQ(train.attempt->grant.devices.size(), 2u);
+  EXPECT_EQ(train.submitter().user, "alice");
+  EXPECT_EQ(train.spec().retry.max, 1);
+  ASSERT_EQ(train.spec().env.size(), 3u);
+  EXPECT_TRUE(train.spec().env[1].secret);
+  EXPECT_EQ(train.spec().env[2].value, std::string("\xFF\x01 half \xE2\x82", 11));
+
+  const control::Job& sweep = state.jobs.at(JobId(2));
+  EXPECT_EQ(sweep.state(), control::JobState::cancelled);
+  EXPECT_EQ(sweep.finished->reason, "cancelled by alice");
+  EXPECT_EQ(state.jobs.at(JobId(3)).state(), control::JobState::failed);
+  EXPECT_EQ(state.jobs.at(JobId(3)).attempt->exit->message, "cannot execute /bin/sh: no such file");
+  const control::Job& running = state.jobs.at(JobId(4));
+  EXPECT_EQ(running.state(), control::JobState::running);
+  EXPECT_EQ(running.attempt->pid, 5000);
+  EXPECT_EQ(running.attempt->generation, 4u);
+  EXPECT_EQ(running.attempt->started, at(9107));
+  EXPECT_EQ(running.attempt->grant.devices[0].uuid, DeviceUuid("MIG-4"));
+  EXPECT_EQ(state.jobs.at(JobId(5)).spec().slo->ttft_p95, milliseconds(200));
+
+  ASSERT_EQ(state.usage.size(), 1u);
+  EXPECT_EQ(state.usage.at("alice").amount, 18'161'660);
+  EXPECT_EQ(state.usage.at("alice").at, at(9105));
+}
+
+TEST(GoldenJournal, WhatRelease01WroteIsReadFromItsRecordsAndFromItsSnapshot) {
+  const TempFolder folder;
+  const std::string path = folder / "journal.db";
+  make_database(path, "journal-v1.sql");
+  const auto journal = Journal::open(path);
+  ASSERT_TRUE(journal) << journal.error().message;
+  EXPECT_EQ((*journal)->last_sequence(), 24u);
+  expect_what_happened(folded(**journal, false));
+  expect_what_happened(folded(**journal, true));
+}
+
+TEST(GoldenJournal, WhatRelease01WroteGoesOnUnderThisVersion) {
+  const TempFolder folder;
+  const std::string path = folder / "journal.db";
+  make_database(path, "journal-v1.sql");
+  const auto fact = codec::encode_fact(control::JobCancelled{JobId(5), at(9300)});
+  ASSERT_TRUE(Journal::open(path).value()->append({{25, fact.version, fact.kind, fact.body}}));
+  const auto journal = Journal::open(path);
+  ASSERT_TRUE(journal) << journal.error().message;
+  EXPECT_EQ(folded(**journal, true).jobs.at(JobId(5)).state(), control::JobState::cancelled);
+}
+
+}  // namespace
+}  // namespace takt::store
