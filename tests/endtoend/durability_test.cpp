@@ -123,5 +123,20 @@ echo "grown by $((after - before))"
   EXPECT_NE(outcome.out.find("grown by 1\n"), std::string::npos) << outcome.out;
 }
 
+TEST(Durability, AJobThatWritesWithoutEndFillsNoDiskAndItsLogsSayWhatIsMissing) {
+  Takt takt(four_gpus());
+  takt.serve({"--policy", takt.write("policy.yaml", "limits: {log_bytes_max: 1MiB}\n")});
+  const std::string id = takt.start({"-g", "1", "--", "/bin/sh", "-c",
+                                     "echo first; head -c 20000000 /dev/zero | tr '\\0' x; echo; "
+                                     "echo last"});
+  ASSERT_TRUE(eventually([&] { return takt.state_of(id) == "done"; }));
+  const Outcome logs = takt.takt({"logs", id});
+  EXPECT_EQ(logs.code, 0) << logs.err;
+  EXPECT_EQ(logs.out.rfind("first\nxxx", 0), 0u);
+  EXPECT_NE(logs.out.find("MiB dropped here: log_bytes_max is 1.0 MiB]\nxxx"), std::string::npos);
+  EXPECT_NE(logs.out.find("xxx\nlast\n"), std::string::npos);
+  EXPECT_LT(logs.out.size(), 2u << 20);
+}
+
 }  // namespace
 }  // namespace takt::endtoend

@@ -105,7 +105,7 @@ Result<void> open_stores(const ServeOptions& options, const Policy& policy, Part
 
   ControllerOptions control;
   control.policy = policy;
-  control.places = {options.state_dir + "/logs", options.socket_path};
+  control.places = {options.state_dir + "/logs", options.socket_path, policy.limits.log_bytes_max};
   control.clock = wall_clock;
   control.note = options.note;
   parts.controller =

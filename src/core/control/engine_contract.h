@@ -45,6 +45,7 @@ struct LaunchOrder {
   std::string workdir;
   std::string stdout_path;  // files; opened with the identity's rights where they are below its own
   std::string stderr_path;  // folders, and handed to it otherwise
+  Bytes log_max;            // what each of them may take on disk; 0: no bound
   Grant grant;
 };
 

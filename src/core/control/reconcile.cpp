@@ -152,6 +152,7 @@ LaunchOrder launch_order(const Job& job, const Places& places) {
   order.workdir = job.spec().workdir;
   order.stdout_path = stdout_path(places, order.attempt);
   order.stderr_path = stderr_path(places, order.attempt);
+  order.log_max = places.log_max;
   order.grant = job.attempt->grant;
   return order;
 }

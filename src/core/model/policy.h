@@ -21,6 +21,9 @@ struct Limits {
   std::size_t inputs_batch_max = 1'000;    // handled before one sync
   std::size_t connections_max = 512;
   int replicas_max = 64;
+  // On disk, of one attempt's standard output and of its standard error, each: the middle of what
+  // is larger is dropped.
+  Bytes log_bytes_max = mebibytes(256);
 };
 
 struct Policy {

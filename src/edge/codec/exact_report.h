@@ -154,6 +154,7 @@ void fields(V& v, T& x, Tag<control::LaunchOrder>) {
   v("workdir", x.workdir);
   v("stdout_path", x.stdout_path);
   v("stderr_path", x.stderr_path);
+  v("log_max", x.log_max);
   v("grant", x.grant);
 }
 

@@ -112,6 +112,14 @@ class PolicyReader {
       std::int64_t n = 0;
       if (f_.whole(value, at, 1, 10'000, "a limit", n)) l.replicas_max = static_cast<int>(n);
     };
+    const auto log_size = [&](const YamlValue& value, const std::string& at) {
+      Bytes found;
+      if (!f_.parsed(value, at, parse_size, found)) return;
+      if (found < mebibytes(1) || found > gibibytes(1024))
+        return f_.faults.add(value.line, at,
+                             describe(value) + " is out of range; expected 1MiB to 1TiB");
+      l.log_bytes_max = found;
+    };
     f_.map(v, p,
            {{"pending_jobs_max", count(l.pending_jobs_max, 10'000'000)},
             {"array_tasks_max", count(l.array_tasks_max, 1'000'000)},
@@ -120,7 +128,8 @@ class PolicyReader {
             {"finished_jobs_max", count(l.finished_jobs_max, 10'000'000)},
             {"inputs_batch_max", count(l.inputs_batch_max, 100'000)},
             {"connections_max", count(l.connections_max, 100'000)},
-            {"replicas_max", replicas}});
+            {"replicas_max", replicas},
+            {"log_bytes_max", log_size}});
   }
 
   YamlFields& f_;
@@ -195,9 +204,10 @@ std::string policy_to_yaml(const Policy& policy) {
   out += fmt::format(
       "limits:\n  pending_jobs_max: {}\n  array_tasks_max: {}\n  spec_bytes_max: {}B\n"
       "  environment_bytes_max: {}B\n  finished_jobs_max: {}\n  inputs_batch_max: {}\n"
-      "  connections_max: {}\n  replicas_max: {}\n",
+      "  connections_max: {}\n  replicas_max: {}\n  log_bytes_max: {}B\n",
       l.pending_jobs_max, l.array_tasks_max, l.spec_bytes_max, l.environment_bytes_max,
-      l.finished_jobs_max, l.inputs_batch_max, l.connections_max, l.replicas_max);
+      l.finished_jobs_max, l.inputs_batch_max, l.connections_max, l.replicas_max,
+      l.log_bytes_max.value);
   return out;
 }
 

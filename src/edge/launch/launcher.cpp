@@ -304,7 +304,6 @@ Result<void> Launcher::prepare(const control::LaunchOrder& order, const std::str
   SpecOptions spec;
   spec.switch_user = geteuid() == 0;
   spec.logs_dir = options_.logs_dir;
-  spec.log_bytes_max = options_.log_bytes_max;
   spec.leftover_grace = options_.leftover_grace;
   spec.kill_patience = options_.kill_patience;
   const auto text = format_spec(order, *cgroups, spec);

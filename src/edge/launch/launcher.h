@@ -38,9 +38,8 @@ struct LauncherOptions {
   // others are opened with the job's rights only. "": none. Absolute; must not be writable for
   // users.
   std::string logs_dir;
-  // Each of these files keeps its beginning and its newest part and loses what is between when it
-  // takes more than this. 0: no bound.
-  Bytes log_bytes_max = mebibytes(256);
+  // Each of these files keeps its beginning and its newest part, and loses what is between when it
+  // takes more than its order allows.
   // Between TERM and KILL for what the main process leaves behind when it ends by itself.
   Duration leftover_grace = seconds(5);
   // After so long of KILL without effect (a driver that hangs) the outcome is told although

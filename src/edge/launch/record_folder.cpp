@@ -214,7 +214,7 @@ Result<std::string> format_spec(const control::LaunchOrder& order, const Attempt
   add("stdout", order.stdout_path);
   add("stderr", order.stderr_path);
   add("logs_dir", options.logs_dir);
-  add("log_bytes_max", std::to_string(options.log_bytes_max.value));
+  add("log_bytes_max", std::to_string(order.log_max.value));
   add("leftover_grace_us", std::to_string(options.leftover_grace.us));
   add("kill_patience_us", std::to_string(options.kill_patience.us));
   for (const DeviceGrant& device : order.grant.devices) add("device", device.gpu.value);

@@ -56,7 +56,6 @@ struct SpecOptions {
   std::string logs_dir;
   Duration leftover_grace = seconds(5);
   Duration kill_patience = seconds(10);
-  Bytes log_bytes_max = {};  // of each file below logs_dir; 0: no bound
 };
 // Fails on a NUL in an argument or a variable: no program can be given one.
 Result<std::string> format_spec(const control::LaunchOrder& order, const AttemptCgroups& cgroups,

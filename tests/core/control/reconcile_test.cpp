@@ -101,6 +101,7 @@ TEST(LaunchOrder, ResolvesEverythingTheAgentNeeds) {
   JobSpec spec = whole_gpus(1);
   spec.argv = {"/bin/echo", "hi"};
   spec.workdir = "/srv/alice/work";
+  w.places.log_max = mebibytes(7);
   const JobId id = w.submitted(spec);
   w.pass();
   const LaunchOrder order = launch_order(w.job(id), w.places);
@@ -109,6 +110,7 @@ TEST(LaunchOrder, ResolvesEverythingTheAgentNeeds) {
   EXPECT_EQ(order.identity, alice());
   EXPECT_EQ(order.stdout_path, "/var/lib/takt/logs/1.1.out");
   EXPECT_EQ(order.stderr_path, "/var/lib/takt/logs/1.1.err");
+  EXPECT_EQ(order.log_max, mebibytes(7));
   EXPECT_EQ(order.grant, w.attempt(id).grant);
 }
 

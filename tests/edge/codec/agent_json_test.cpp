@@ -56,6 +56,7 @@ RC_GTEST_PROP(AgentFrames, AnEffectComesBackAsItWas, (std::uint64_t seed)) {
   RC_ASSERT(order.grant == start.order.grant);
   RC_ASSERT(order.workdir == start.order.workdir);
   RC_ASSERT(order.stdout_path == start.order.stdout_path);
+  RC_ASSERT(order.log_max == start.order.log_max);
 }
 
 RC_GTEST_PROP(AgentFrames, DamagedFramesAreRefusedAndNeverCrash, (std::uint64_t seed)) {

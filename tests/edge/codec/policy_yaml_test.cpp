@@ -46,6 +46,7 @@ limits:
   inputs_batch_max: 8
   connections_max: 9
   replicas_max: 10
+  log_bytes_max: 64MiB
 )",
                                         "p.yaml");
   ASSERT_TRUE(policy.has_value()) << policy.error().message;
@@ -69,6 +70,7 @@ limits:
   EXPECT_EQ(policy->limits.inputs_batch_max, 8u);
   EXPECT_EQ(policy->limits.connections_max, 9u);
   EXPECT_EQ(policy->limits.replicas_max, 10);
+  EXPECT_EQ(policy->limits.log_bytes_max, mebibytes(64));
   const std::string written = policy_to_yaml(*policy);
   const auto again = parse_policy_yaml(written, "p.yaml");
   ASSERT_TRUE(again.has_value()) << again.error().message << written;
@@ -103,6 +105,8 @@ TEST(PolicyYaml, MistakesAreNamed) {
        "30%"},
       {"size_margin: 2000%",
        "p.yaml: line 1: size_margin: '2000%' is out of range; expected 0% to 1000%"},
+      {"limits: {log_bytes_max: 100KiB}",
+       "p.yaml: line 1: limits.log_bytes_max: '100KiB' is out of range; expected 1MiB to 1TiB"},
       {"limits: {connections_max: 0}",
        "p.yaml: line 1: limits.connections_max: '0' is not a limit; expected a whole number from 1 "
        "to 100000"},

@@ -35,12 +35,16 @@ std::string data_of(const std::string& path) {
 class LogFiles : public LaunchTest {
  protected:
   void SetUp() override {
-    options.log_bytes_max = Bytes{most};
     LaunchTest::SetUp();
     launcher.reset();
     options.logs_dir = folder;
     open_launcher();
     ASSERT_EQ(mkfifo((folder + "/fifo").c_str(), 0600), 0);
+  }
+  control::LaunchOrder order(std::uint64_t job, const std::string& script) const {
+    control::LaunchOrder made = LaunchTest::order(job, script);
+    made.log_max = Bytes{most};
+    return made;
   }
   // Writes `bytes` x.
   static std::string written(std::int64_t bytes) {
