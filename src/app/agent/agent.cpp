@@ -169,6 +169,7 @@ class Agent {
     report.sequence = ++sequence_;
     report.at = sampled_->at;
     report.node = sampled_->node;
+    report.boot_id = report.node.boot_id;
     report.attempts = launcher_->scan();
     for (const auto& [id, seen] : unstarted_) report.attempts.push_back(seen);
     for (control::AttemptSeen& seen : report.attempts) prove(seen);

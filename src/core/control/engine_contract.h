@@ -82,6 +82,9 @@ struct AttemptSeen {
 struct NodeReport {
   std::uint64_t sequence = 0;
   Instant at;
+  // Of the agent's host, from the kernel: another one means that nothing that ran before is left.
+  // "" when the kernel does not tell.
+  std::string boot_id;
   Node node;
   std::vector<AttemptSeen> attempts;
 };

@@ -140,6 +140,7 @@ template <class V, class T>
 void fields(V& v, T& x, Tag<control::NodeReport>) {
   v("sequence", x.sequence);
   v("at", x.at);
+  v("boot_id", x.boot_id);
   v("node", x.node);
   v("attempts", x.attempts);
 }

@@ -119,11 +119,13 @@ TEST(AgentFrames, GoldenFramesOfProtocol2) {
             R"({"protocol":2,"type":"forget","body":{"attempt":{"job":17,"number":1}}})");
   control::NodeReport report;
   report.sequence = 2;
+  report.boot_id = "a";
   report.node.id = NodeId("box");
-  EXPECT_EQ(encode_report(report),
-            R"({"protocol":2,"type":"report","body":{"sequence":2,"at":0,"node":{"id":"box",)"
-            R"("boot_id":"","cpus":0,"memory":0,"emulated":false,"driver_version":"",)"
-            R"("driver_problem":"","gpus":[],"links":[],"notes":[]},"attempts":[]}})");
+  EXPECT_EQ(
+      encode_report(report),
+      R"({"protocol":2,"type":"report","body":{"sequence":2,"at":0,"boot_id":"a","node":{"id":"box",)"
+      R"("boot_id":"","cpus":0,"memory":0,"emulated":false,"driver_version":"",)"
+      R"("driver_problem":"","gpus":[],"links":[],"notes":[]},"attempts":[]}})");
 }
 
 TEST(AgentFrames, MissingValuesKeepTheirReason) {
