@@ -1,6 +1,10 @@
-// What does durability of a batch cost through the journal, against the bare minimum: write(2) of
-// the same bytes at the end of a file and fdatasync(2)? Both take turns in one run, so that a disk
-// that is busy is busy for both; the numbers are medians and their ratio.
+// What does durability cost?
+// append: a batch through the journal, against the bare minimum: write(2) of the same bytes at the
+// end of a file and fdatasync(2). Both take turns in one run, so that a disk that is busy is busy
+// for both; the numbers are medians and their ratio.
+// submitters: how long people wait for an acknowledgement when a sync takes 10 ms and so many
+// submit at the same time, one after the other each. Ratio to one sync: 1 or 2 means that batching
+// works, the number of submitters that it does not.
 //
 //   journal_bench [--batches N] [--folder DIR] [--out FILE]
 #include <fcntl.h>
@@ -16,8 +20,11 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "app/server/controller.h"
+#include "edge/store/fake_journal.h"
 #include "edge/store/journal.h"
 
 namespace {
@@ -91,9 +98,72 @@ Row measure(Journal& journal, int fd, std::size_t records, std::size_t body_byte
   return row;
 }
 
+struct Crowd {
+  int submitters = 0;
+  double median_syncs = 0;  // waiting for the acknowledgement, in syncs
+  double p95_syncs = 0;
+};
+
+constexpr std::chrono::milliseconds kSlowSync(10);
+
+std::vector<double> waits_of_one(takt::server::Controller& controller, int submissions) {
+  takt::control::Submit command;
+  command.spec.name = "bench";
+  command.spec.argv = {"/bin/true"};
+  command.spec.command_text = "true";
+  command.spec.workdir = "/";
+  command.spec.gpus.count = 1;
+  command.spec.wait_for_capacity = true;
+  command.submitter.user = "bench";
+  std::vector<double> waits;
+  for (int i = 0; i < submissions; ++i) {
+    waits.push_back(microseconds_of([&] {
+      const auto accepted = controller.submit(command);
+      require(accepted.has_value(), accepted ? "" : accepted.error().message);
+    }));
+  }
+  return waits;
+}
+
+Crowd measure_crowd(int submitters) {
+  takt::store::MemoryJournal memory;
+  takt::store::SlowJournal slow(memory, kSlowSync);
+  takt::server::Measurements measurements(nullptr, {});
+  takt::server::ControllerOptions options;
+  options.clock = [] {
+    return takt::Instant{std::chrono::duration_cast<std::chrono::microseconds>(
+                             std::chrono::system_clock::now().time_since_epoch())
+                             .count()};
+  };
+  options.note = [](const std::string&) {};
+  takt::server::Controller controller(slow, measurements, std::move(options));
+  require(controller.recover().has_value(), "cannot recover from nothing");
+  controller.start({});
+  std::vector<std::vector<double>> waits(static_cast<std::size_t>(submitters));
+  std::vector<std::thread> threads;
+  for (auto& mine : waits) {
+    threads.emplace_back([&] { mine = waits_of_one(controller, 20); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  controller.stop();
+  std::vector<double> all;
+  for (const auto& mine : waits) all.insert(all.end(), mine.begin(), mine.end());
+  const double sync_us = std::chrono::duration<double, std::micro>(kSlowSync).count();
+  return {submitters, quantile(all, 0.5) / sync_us, quantile(all, 0.95) / sync_us};
+}
+
+std::string json_of(const std::vector<Crowd>& crowds) {
+  std::string out = "\"submitters\": [";
+  for (std::size_t i = 0; i < crowds.size(); ++i) {
+    out += fmt::format(
+        "{}\n  {{\"submitters\": {}, \"ack_median_syncs\": {:.2f}, \"ack_p95_syncs\": {:.2f}}}",
+        i == 0 ? "" : ",", crowds[i].submitters, crowds[i].median_syncs, crowds[i].p95_syncs);
+  }
+  return out + "\n]";
+}
+
 std::string json_of(const std::vector<Row>& rows, int batches) {
-  std::string out =
-      fmt::format("{{\"bench\": \"journal_append\", \"batches\": {}, \"rows\": [", batches);
+  std::string out = fmt::format("\"bench\": \"journal\", \"batches\": {}, \"append\": [", batches);
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const Row& row = rows[i];
     out += fmt::format(
@@ -103,7 +173,7 @@ std::string json_of(const std::vector<Row>& rows, int batches) {
         i == 0 ? "" : ",", row.records, row.bytes, row.journal_us, row.journal_p95_us, row.bare_us,
         row.bare_p95_us, row.journal_us / row.bare_us);
   }
-  return out + "\n]}\n";
+  return out + "\n]";
 }
 
 Options parse(int argc, char** argv) {
@@ -151,9 +221,16 @@ int main(int argc, char** argv) {
     ::close(fd);
   }
   std::filesystem::remove_all(folder);
+  std::vector<Crowd> crowds;
+  for (const int submitters : {1, 10, 100, 400}) {
+    crowds.push_back(measure_crowd(submitters));
+    const Crowd& crowd = crowds.back();
+    fmt::print("{:5} submitters, syncs of 10 ms: acknowledged in {:.2f} syncs, 95 % in {:.2f}\n",
+               crowd.submitters, crowd.median_syncs, crowd.p95_syncs);
+  }
   if (!options.out.empty()) {
     std::ofstream file(options.out);
-    file << json_of(rows, options.batches);
+    file << "{" << json_of(rows, options.batches) << ",\n" << json_of(crowds) << "}\n";
     require(file.good(), "cannot write " + options.out);
   }
   return 0;

@@ -1,8 +1,12 @@
 #pragma once
-// For tests: a journal in memory that records its calls, and a wrapper that fails on the n-th call.
-// Both are held to the same contract test as the real one.
+// For tests and benchmarks: a journal in memory that records its calls, a wrapper that fails on the
+// n-th call, and one whose syncs take their time. The first is held to the same contract test as
+// the real one.
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -139,6 +143,60 @@ class FailingJournal final : public JournalPort {
   std::uint64_t calls_ = 0;
   std::uint64_t first_ = 0;
   std::uint64_t end_ = 0;
+  Error error_;
+};
+
+// Passes calls on and takes its time over each sync, like a busy disk. One sync at a time.
+class SlowJournal final : public JournalPort {
+ public:
+  SlowJournal(JournalPort& below, std::chrono::microseconds sync_time)
+      : below_(below), sync_time_(sync_time) {}
+
+  // The next appends take their time and then fail, as when the device gives the write up.
+  void fail_appends(int count, Error error) {
+    error_ = std::move(error);
+    failures_ = count;
+  }
+  int syncs() const { return syncs_; }
+
+  Result<void> append(const std::vector<Record>& batch) override {
+    if (!batch.empty()) sync();
+    if (failures_ > 0) {
+      --failures_;
+      return tl::make_unexpected(error_);
+    }
+    return below_.append(batch);
+  }
+  Result<void> replay(std::uint64_t after_sequence,
+                      const std::function<Result<void>(const Record&)>& each) override {
+    return below_.replay(after_sequence, each);
+  }
+  Result<void> save_snapshot(std::uint64_t sequence, int version,
+                             const std::string& body) override {
+    sync();
+    return below_.save_snapshot(sequence, version, body);
+  }
+  Result<std::optional<Snapshot>> latest_snapshot() override { return below_.latest_snapshot(); }
+  Result<std::optional<Snapshot>> snapshot_before(std::uint64_t sequence) override {
+    return below_.snapshot_before(sequence);
+  }
+  Result<void> prune(std::uint64_t up_to_sequence) override {
+    sync();
+    return below_.prune(up_to_sequence);
+  }
+  std::uint64_t last_sequence() const override { return below_.last_sequence(); }
+  bool may_have_forgotten() const override { return below_.may_have_forgotten(); }
+
+ private:
+  void sync() {
+    ++syncs_;
+    std::this_thread::sleep_for(sync_time_);
+  }
+
+  JournalPort& below_;
+  const std::chrono::microseconds sync_time_;
+  std::atomic<int> syncs_{0};
+  std::atomic<int> failures_{0};
   Error error_;
 };
 

@@ -17,6 +17,13 @@ using ::testing::SizeIs;
 
 const Error kDiskFull{ErrorKind::unavailable, "the disk is full: free some space"};
 
+// Accepted although no node has told what it has.
+JobSpec waiting_for_a_gpu() {
+  JobSpec spec = whole_gpus(1);
+  spec.wait_for_capacity = true;
+  return spec;
+}
+
 TEST(Acknowledgement, ComesOnlyAfterTheJournalHasIt) {
   store::MemoryJournal memory;
   GateJournal gate(memory);
@@ -146,6 +153,39 @@ TEST(Concurrency, SixteenTimesFiftySubmissionsAreAllAcknowledgedWithNumbersOfThe
   EXPECT_THAT(all, SizeIs(800));
   life.controller->stop();
   EXPECT_THAT(replayed(memory).jobs, SizeIs(800));
+}
+
+TEST(Concurrency, ManySubmittersShareSlowSyncs) {
+  store::MemoryJournal memory;
+  store::SlowJournal slow(memory, std::chrono::milliseconds(10));
+  Life life(slow);
+  life.begin();
+  std::vector<std::future<int>> threads;
+  for (int t = 0; t < 40; ++t)
+    threads.push_back(std::async(std::launch::async, [&] {
+      int refused = 0;
+      for (int i = 0; i < 10; ++i) refused += life.submit(waiting_for_a_gpu()) ? 0 : 1;
+      return refused;
+    }));
+  for (auto& thread : threads) EXPECT_EQ(thread.get(), 0);
+  EXPECT_LT(slow.syncs(), 200) << "of 400 submissions";
+}
+
+TEST(FailingDisk, SyncsThatFailAfterALongTimeRefuseAllThatWaitedAndTheNextGoThrough) {
+  store::MemoryJournal memory;
+  store::SlowJournal slow(memory, std::chrono::milliseconds(10));
+  Life life(slow);
+  life.begin();
+  slow.fail_appends(3, kDiskFull);
+  int refused = 0;
+  ASSERT_TRUE(eventually([&] {
+    if (life.submit(waiting_for_a_gpu())) return true;
+    ++refused;
+    return false;
+  }));
+  EXPECT_EQ(refused, 3);
+  life.controller->stop();
+  EXPECT_THAT(replayed(memory).jobs, SizeIs(1));
 }
 
 TEST(Concurrency, ReadersSeeWholeStatesWhileTheLoopWorks) {
