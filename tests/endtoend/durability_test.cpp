@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "endtoend/harness.h"
+#include "support/places.h"
 
 namespace takt::endtoend {
 namespace {
@@ -136,6 +137,71 @@ TEST(Durability, AJobThatWritesWithoutEndFillsNoDiskAndItsLogsSayWhatIsMissing) 
   EXPECT_NE(logs.out.find("MiB dropped here: log_bytes_max is 1.0 MiB]\nxxx"), std::string::npos);
   EXPECT_NE(logs.out.find("xxx\nlast\n"), std::string::npos);
   EXPECT_LT(logs.out.size(), 2u << 20);
+}
+
+// The indented lines of the page's part on putting back, with this test's folders.
+std::string restore_commands(const std::string& state, const std::string& copy) {
+  std::ifstream page(testing::source_folder() + "/docs/backup.md");
+  std::string commands = "set -e\n";
+  bool there = false;
+  for (std::string line; std::getline(page, line);) {
+    if (line.rfind("## ", 0) == 0) there = line == "## Put it back";
+    if (there && line.rfind("    ", 0) == 0) commands += line + "\n";
+  }
+  for (const auto& [from, to] : {std::pair{std::string("/var/lib/takt"), state},
+                                 {std::string("/backup/takt-journal.db"), copy}})
+    for (std::size_t at = 0; (at = commands.find(from, at)) != std::string::npos; at += to.size())
+      commands.replace(at, from.size(), to);
+  return commands;
+}
+
+TEST(Durability, ABackupIsMadeWhileTheServerGoesOnAndPutBackByThePage) {
+  Takt takt(four_gpus());
+  takt.serve();
+  const std::string running = takt.start({"-g", "1", "--", "sleep", "60"});
+  const std::string done = takt.start({"--", "true"});
+  ASSERT_TRUE(eventually(
+      [&] { return takt.state_of(running) == "running" && takt.state_of(done) == "done"; }));
+  const std::string copy = (takt.folder() / "copy.db").string();
+  const Outcome made = takt.takt({"backup", copy});
+  ASSERT_EQ(made.code, 0) << made.err;
+  EXPECT_EQ(std::filesystem::status(copy).permissions(),
+            std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  const std::filesystem::path pid_file = takt.folder() / "pid";
+  const std::string later =
+      takt.start({"--", "sh", "-c", "echo $$ > " + pid_file.string() + "; exec sleep 60"});
+  ASSERT_TRUE(eventually([&] { return lines_of(pid_file) == 1; }));
+  pid_t later_pid = 0;
+  std::ifstream(pid_file) >> later_pid;
+
+  takt.stop_server();
+  const Outcome put_back = run_program(
+      {"/bin/sh", "-c", restore_commands((takt.folder() / "state").string(), copy)}, {});
+  ASSERT_EQ(put_back.code, 0) << put_back.err;
+  takt.serve();
+  EXPECT_NE(takt.server_log().find("is a backup that was put in place"), std::string::npos);
+  EXPECT_EQ(takt.state_of(done), "done");
+  EXPECT_TRUE(eventually([&] { return takt.state_of(running) == "running"; }));
+  EXPECT_EQ(takt.job(running)["attempts"].get<int>(), 1) << "taken over, not started again";
+  EXPECT_NE(takt.takt({"why", later}).code, 0) << "not known any more";
+  EXPECT_EQ(::kill(later_pid, 0), 0) << "and left alone";
+  EXPECT_GT(std::stoll(takt.start({"--", "true"})), 1'000'000);
+  ::kill(later_pid, SIGKILL);
+}
+
+TEST(Durability, AJournalThatLostAcknowledgedRecordsIsNotServedUntilThatIsAccepted) {
+  Takt takt(four_gpus());
+  takt.serve();
+  takt.start({"--", "true"});
+  takt.start({"--", "true"});
+  takt.kill_server();
+  const std::filesystem::path log = takt.folder() / "state/journal.db-wal";
+  std::filesystem::resize_file(log, std::filesystem::file_size(log) - 1);
+  const Outcome refused = takt.serve_expecting_refusal();
+  EXPECT_EQ(refused.code, 2);
+  EXPECT_NE(refused.err.find("takt serve --accept-loss"), std::string::npos) << refused.err;
+  takt.serve({"--accept-loss"});
+  EXPECT_GT(std::stoll(takt.start({"--", "true"})), 1'000'000);
 }
 
 }  // namespace

@@ -75,6 +75,7 @@ int gpus(bool json);
 int workloads(bool json);
 int summary();
 int doctor(bool json);
+int backup(const std::string& file);
 
 struct TopFlags {
   bool until_idle = false;  // until nothing but services is unfinished

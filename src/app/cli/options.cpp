@@ -48,6 +48,7 @@ struct Choice {
   PsFlags ps;
   TopFlags top;
   std::string id;
+  std::string file;
   std::vector<std::string> ids;
   bool all = false;
   bool json = false;
@@ -155,6 +156,13 @@ void add_acting(CLI::App& app, Choice& c) {
   cancel->add_flag("--json", c.json);
   cancel->footer("Examples:\n  takt cancel 17 18\n  takt cancel --all");
   cancel->callback([&c] { c.command = [&c] { return cli::cancel(c.ids, c.all, c.json); }; });
+
+  CLI::App* backup = app.add_subcommand("backup", "copy the journal while the server goes on");
+  backup->add_option("file", c.file, "where to; replaced when the copy is complete")->required();
+  backup->footer(
+      "Example:\n  sudo takt backup /backup/takt-journal.db\ndocs/backup.md says how "
+      "it is put back.");
+  backup->callback([&c] { c.command = [&c] { return cli::backup(c.file); }; });
 
   CLI::App* doctor = app.add_subcommand("doctor", "checks driver, server, folders and rights");
   doctor->add_flag("--json", c.json);

@@ -63,6 +63,15 @@ Result<http::Response> Session::post(const std::string& path, const std::string&
   return call("POST", path, query, body, timeout);
 }
 
+Result<http::Response> Session::fetch(const std::string& path, http::BodySink sink,
+                                      Duration timeout) {
+  auto response = client_.fetch(path, timeout, std::move(sink));
+  if (!response || response->status == 200) return response;
+  auto sentence = codec::read_error(response->body);
+  return fail(http::kind_of(response->status),
+              sentence ? *sentence : fmt::format("the server answered {}", response->status));
+}
+
 bool on_terminal() { return ::isatty(STDOUT_FILENO) != 0; }
 
 namespace {

@@ -31,6 +31,10 @@ class Session {
                              Duration timeout = seconds(60));
   Result<http::Response> post(const std::string& path, const std::string& body,
                               const Query& query = {}, Duration timeout = seconds(60));
+  // The body of a 200 goes to the sink. Never ends the program: the caller has something to tidy
+  // up.
+  Result<http::Response> fetch(const std::string& path, http::BodySink sink,
+                               Duration timeout = hours(12));
   const std::string& socket() const { return socket_; }
 
  private:

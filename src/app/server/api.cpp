@@ -258,6 +258,22 @@ class Api {
     return response;
   }
 
+  // Everybody's jobs with their environments are in it.
+  Response backup(const Request& request) const {
+    if (!admin(request.peer))
+      return http::error_response(
+          {ErrorKind::forbidden,
+           "only root, administrators and whoever runs the server may copy the journal"});
+    if (context_.backups == nullptr)
+      return http::error_response({ErrorKind::unavailable, "this server cannot make backups"});
+    auto file = context_.backups->make();
+    if (!file) return http::error_response(file.error());
+    Response response;
+    response.content_type = "application/vnd.sqlite3";
+    response.file = std::move(*file);
+    return response;
+  }
+
   // ---- the rest -------------------------------------------------------------------------------
 
   Response gpus(const Request& request) const {
@@ -343,6 +359,8 @@ http::Router make_router(ApiContext& context) {
              [api](const Request& r, const Captures& c) { return api->cancel(r, c); });
   router.add("GET", "/v1/jobs/{id}/logs",
              [api](const Request& r, const Captures& c) { return api->logs(r, c); });
+  router.add("GET", "/v1/backup",
+             [api](const Request& r, const Captures&) { return api->backup(r); });
   router.add("GET", "/v1/gpus", [api](const Request& r, const Captures&) { return api->gpus(r); });
   router.add("GET", "/v1/workloads",
              [api](const Request& r, const Captures&) { return api->workloads(r); });

@@ -172,9 +172,12 @@ Result<int> serve(const ServeOptions& options) {
   if (auto ok = start_engine(options, *policy, parts); !ok) return tl::make_unexpected(ok.error());
 
   identity::Directory directory(identity::system_accounts());
-  ApiContext context{*parts.controller, *parts.measurements, directory,
-                     options.version,   options.state_dir,   wall_clock(),
-                     ::getpid(),        ::geteuid(),         wall_clock};
+  store::Journal* journal = parts.journal.get();
+  Backups backups(options.state_dir,
+                  [journal](const std::string& to) { return journal->back_up(to); });
+  ApiContext context{
+      *parts.controller, *parts.measurements, directory,   options.version, options.state_dir,
+      wall_clock(),      ::getpid(),          ::geteuid(), wall_clock,      &backups};
   const http::Router router = make_router(context);
   http::ServerOptions http;
   http.socket_path = options.socket_path;

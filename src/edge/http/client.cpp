@@ -71,7 +71,7 @@ struct Client::Impl {
   bool still_open() const;
   bool send_all(const std::string& request, Clock::time_point deadline) const;
   Result<Response> exchange(const std::string& method, const std::string& request,
-                            Clock::time_point deadline, bool* untouched);
+                            Clock::time_point deadline, bool* untouched, BodySink sink = {});
 };
 
 Client::Client(std::string socket_path, ClientOptions options) : impl_(std::make_unique<Impl>()) {
@@ -145,7 +145,8 @@ bool Client::Impl::send_all(const std::string& request, Clock::time_point deadli
 
 // `untouched` becomes true when the server ended the connection without a byte of an answer.
 Result<Response> Client::Impl::exchange(const std::string& method, const std::string& request,
-                                        Clock::time_point deadline, bool* untouched) {
+                                        Clock::time_point deadline, bool* untouched,
+                                        BodySink sink) {
   const auto late = [&] {
     return fail(ErrorKind::unavailable,
                 fmt::format("takt at {} did not answer in time: it may still carry the request "
@@ -154,6 +155,7 @@ Result<Response> Client::Impl::exchange(const std::string& method, const std::st
   };
   if (!send_all(request, deadline)) return late();
   ResponseParser parser(method == "HEAD", options.response_bytes_max);
+  if (sink) parser.send_body_to(std::move(sink));
   chunk.resize(64u << 10);
   while (true) {
     const ssize_t got = ::recv(fd, chunk.data(), chunk.size(), 0);
@@ -215,6 +217,21 @@ Result<Response> Client::call(const std::string& method, const std::string& targ
     response = impl_->exchange(method, request, deadline, &untouched);
     if (!response) impl_->close();
   }
+  return response;
+}
+
+Result<Response> Client::fetch(const std::string& target, Duration timeout, BodySink sink) {
+  if (!is_target(target)) return fail(ErrorKind::invalid, "'" + target + "' is no address to call");
+  const auto deadline = Clock::now() + std::chrono::microseconds(
+                                           std::clamp<std::int64_t>(timeout.us, 0, hours(24).us));
+  impl_->close();  // on a connection of its own, which the server cannot have ended before
+  if (auto connected = impl_->connect(deadline); !connected) {
+    return tl::make_unexpected(connected.error());
+  }
+  bool untouched = false;
+  auto response = impl_->exchange("GET", "GET " + target + " HTTP/1.1\r\nHost: takt\r\n\r\n",
+                                  deadline, &untouched, std::move(sink));
+  impl_->close();
   return response;
 }
 

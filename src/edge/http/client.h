@@ -32,6 +32,10 @@ class Client {
   Result<Response> call(const std::string& method, const std::string& target,
                         const std::string& body, Duration timeout);
 
+  // GET, where the body of a 200 goes to the sink instead of the Response. Not tried again: the
+  // sink may have had a part. Errors as of call, and the sink's own.
+  Result<Response> fetch(const std::string& target, Duration timeout, BodySink sink);
+
   // The server's process as the kernel names it. Only while connected (after a call that
   // succeeded).
   Result<Peer> peer() const;

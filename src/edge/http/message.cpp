@@ -1,10 +1,14 @@
 #include "edge/http/message.h"
 
+#include <unistd.h>
+
 #include <fmt/core.h>
 
 #include <optional>
 
 namespace takt::http {
+
+BodyFile::~BodyFile() { ::close(fd_); }
 namespace {
 
 // The length in bytes of the UTF-8 character at the front of the text, 0 when there is none (RFC

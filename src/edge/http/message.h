@@ -1,7 +1,9 @@
 #pragma once
 // Requests and answers as values, shared by server, router and client.
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <memory>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -30,12 +32,32 @@ struct Request {
   std::stop_token stop;
 };
 
+// An open file to be sent; closed with the last reference.
+class BodyFile {
+ public:
+  BodyFile(int fd, std::uint64_t bytes) : fd_(fd), bytes_(bytes) {}
+  ~BodyFile();
+  BodyFile(const BodyFile&) = delete;
+  BodyFile& operator=(const BodyFile&) = delete;
+  int fd() const { return fd_; }
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  const int fd_;
+  const std::uint64_t bytes_;
+};
+
+// Takes a piece of a body as it comes; its error ends the transfer.
+using BodySink = std::function<Result<void>(std::string_view)>;
+
 struct Response {
   int status = 200;
   std::string content_type = "application/json";
   std::string body;
   std::map<std::string, std::string>
       headers;  // further ones; lower-case when the client returns it
+  // Of the server: sent instead of the body, without being read into memory.
+  std::shared_ptr<const BodyFile> file;
 };
 
 // The one shape of every error: {"error": "<sentence>"}.

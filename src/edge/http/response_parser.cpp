@@ -92,7 +92,8 @@ Result<bool> ResponseParser::parse_head(std::string_view head) {
   } else if (!length_known_) {
     return not_http("it has no Content-Length");
   }
-  if (body_bytes_ > body_bytes_max_) {
+  if (status != 200) sink_ = nullptr;
+  if (!sink_ && body_bytes_ > body_bytes_max_) {
     return fail(ErrorKind::io,
                 fmt::format("the answer has {} bytes, more than the {} that this program takes: "
                             "ask for less at once",
@@ -128,10 +129,16 @@ Result<void> ResponseParser::parse_field(std::string_view line) {
 }
 
 Result<bool> ResponseParser::take_body(std::string_view bytes) {
-  const std::size_t missing = body_bytes_ - response_.body.size();
-  response_.body.append(bytes.substr(0, missing));
+  const std::size_t missing = body_bytes_ - body_bytes_taken_;
+  const std::string_view piece = bytes.substr(0, missing);
+  if (!sink_) {
+    response_.body.append(piece);
+  } else if (auto taken = sink_(piece); !taken) {
+    return tl::make_unexpected(taken.error());
+  }
+  body_bytes_taken_ += piece.size();
   surplus_ = bytes.size() > missing;
-  return response_.body.size() == body_bytes_;
+  return body_bytes_taken_ == body_bytes_;
 }
 
 }  // namespace takt::http

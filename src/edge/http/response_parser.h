@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "core/base/result.h"
 #include "edge/http/message.h"
@@ -15,6 +16,9 @@ class ResponseParser {
   // head_request: the answer has no body whatever its headers say.
   ResponseParser(bool head_request, std::size_t body_bytes_max)
       : head_request_(head_request), body_bytes_max_(body_bytes_max) {}
+
+  // The body of a 200 goes to the sink as it comes and has no limit; that of an error is kept.
+  void send_body_to(BodySink sink) { sink_ = std::move(sink); }
 
   // Takes more bytes. True when the answer is complete; bytes behind it are then surplus().
   // Errors (io): not HTTP/1.x, a malformed or too large header, a length that is missing, malformed
@@ -40,6 +44,8 @@ class ResponseParser {
   bool surplus_ = false;
   bool length_known_ = false;
   std::size_t body_bytes_ = 0;
+  std::size_t body_bytes_taken_ = 0;
+  BodySink sink_;
   std::string head_;
   Response response_;
 };

@@ -1,5 +1,6 @@
 #include "edge/http/server.h"
 
+#include <fcntl.h>
 #include <fmt/core.h>
 #include <microhttpd.h>
 #include <sys/socket.h>
@@ -252,8 +253,15 @@ Response Server::Impl::answer_of(MHD_Connection* connection, const char* method,
 
 MHD_Result Server::Impl::answer(MHD_Connection* connection, Exchange& exchange, Response response) {
   exchange.answer = std::move(response.body);
-  MHD_Response* out = MHD_create_response_from_buffer(
-      exchange.answer.size(), exchange.answer.data(), MHD_RESPMEM_PERSISTENT);
+  MHD_Response* out = nullptr;
+  if (response.file) {  // the library closes the descriptor that it is given
+    const int fd = ::fcntl(response.file->fd(), F_DUPFD_CLOEXEC, 0);
+    out = MHD_create_response_from_fd64(response.file->bytes(), fd);
+    if (out == nullptr && fd >= 0) ::close(fd);
+  } else {
+    out = MHD_create_response_from_buffer(exchange.answer.size(), exchange.answer.data(),
+                                          MHD_RESPMEM_PERSISTENT);
+  }
   if (out == nullptr) return MHD_NO;
   if (!response.content_type.empty()) {
     MHD_add_response_header(out, "Content-Type", response.content_type.c_str());

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/base/fault_point.h"
+#include "edge/store/backup.h"
 #include "edge/store/checksum.h"
 #include "edge/store/sqlite_file.h"
 #include "edge/store/tail_note.h"
@@ -151,8 +152,11 @@ std::string Journal::Impl::what_is_missing(const TailNote::Found& note,
                                            const std::optional<std::string>& wal_damage) {
   const std::string why = wal_damage ? " (" + *wal_damage + ")" : "";
   if (note.sequence && *note.sequence > last) {
-    return fmt::format("{}: {} acknowledged records are missing, {} to {}{}", path,
-                       *note.sequence - last, last + 1, *note.sequence, why);
+    const std::uint64_t count = *note.sequence - last;
+    if (count == 1)
+      return fmt::format("{}: the acknowledged record {} is missing{}", path, last + 1, why);
+    return fmt::format("{}: {} acknowledged records are missing, {} to {}{}", path, count, last + 1,
+                       *note.sequence, why);
   }
   if (wal_damage) {
     return fmt::format("{}: acknowledged records after record {} may be missing{}", path, last,
@@ -457,6 +461,10 @@ std::uint64_t Journal::last_sequence() const {
 bool Journal::may_have_forgotten() const {
   const std::lock_guard guard(impl_->mutex);
   return impl_->forgot;
+}
+
+Result<void> Journal::back_up(const std::string& to) {
+  return copy_database(*impl_->db, impl_->mutex, to, journal_kind());
 }
 
 const std::string& Journal::opening_note() const { return impl_->opening_note; }

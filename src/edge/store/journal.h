@@ -50,6 +50,11 @@ class Journal final : public JournalPort {
   std::uint64_t last_sequence() const override;
   bool may_have_forgotten() const override;
 
+  // A consistent copy in a new file (mode 0600, synced) while appending goes on. Opened in place of
+  // a journal it says that it may have forgotten. Errors: conflict (the file exists), unavailable,
+  // io; nothing is left of it then.
+  Result<void> back_up(const std::string& to);
+
   // Not empty: what is missing and was accepted, or that this is a restored backup. For the log.
   const std::string& opening_note() const;
 

@@ -331,5 +331,31 @@ TEST_F(ApiTest, ALongPollEndsWhenTheJobHasStartedOrItsTimeIsOver) {
   EXPECT_EQ(json::parse(r.body).at("state"), "running");
 }
 
+TEST_F(ApiTest, ABackupIsForRootAdministratorsAndTheServersOwner) {
+  int copies = 0;
+  Backups backups(logs_.string(), [&](const std::string& to) -> Result<void> {
+    ++copies;
+    std::ofstream(to) << "a copy";
+    return {};
+  });
+  context_->backups = &backups;
+  EXPECT_EQ(status("GET", "/v1/backup", kAlice), 403);
+  EXPECT_EQ(copies, 0);
+  for (const std::uint32_t uid : {0u, kServer, kCarol}) {
+    const http::Response answer = ask("GET", "/v1/backup", uid);
+    EXPECT_EQ(answer.status, 200);
+    ASSERT_TRUE(answer.file);
+    EXPECT_EQ(answer.file->bytes(), 6u);
+    EXPECT_TRUE(std::filesystem::is_empty(logs_)) << "no name is left in the folder";
+  }
+  Backups failing(logs_.string(), [](const std::string&) -> Result<void> {
+    return fail(ErrorKind::unavailable, "the disk is full: free some space");
+  });
+  context_->backups = &failing;
+  const http::Response refused = ask("GET", "/v1/backup", kCarol);
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_THAT(refused.body, HasSubstr("the disk is full"));
+}
+
 }  // namespace
 }  // namespace takt::server

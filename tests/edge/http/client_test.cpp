@@ -1,5 +1,6 @@
 #include "edge/http/client.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -213,6 +214,66 @@ TEST(Client, CanBeMoved) {
   Client second = std::move(first);
   EXPECT_TRUE(second.call("GET", "/", "", seconds(10)));
   EXPECT_EQ(server->connections(), 1u) << "the connection moved along";
+}
+
+// A body that is larger than a client takes into memory.
+class FileOverTheSocket : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    for (int i = 0; i < 300'000; ++i) text_ += static_cast<char>('a' + i * 7 % 26);
+    std::ofstream(folder_ / "file") << text_;
+    ServerOptions options;
+    options.socket_path = folder_ / "s";
+    auto started = Server::start(options, [this](const Request& request) {
+      Response response;
+      if (request.path == "/error") return error_response(403, "not for you");
+      response.file = std::make_shared<BodyFile>(
+          ::open((folder_ / "file").c_str(), O_RDONLY | O_CLOEXEC), text_.size());
+      return response;
+    });
+    ASSERT_TRUE(started) << started.error().message;
+    server_ = *std::move(started);
+  }
+  TempFolder folder_;
+  std::string text_;
+  std::unique_ptr<Server> server_;
+};
+
+TEST_F(FileOverTheSocket, ComesInPiecesAndIsNeitherKeptNorLimited) {
+  ClientOptions options;
+  options.response_bytes_max = 1000;
+  Client client(folder_ / "s", options);
+  std::string got;
+  int pieces = 0;
+  const auto response = client.fetch("/file", seconds(20), [&](std::string_view piece) {
+    got += piece;
+    ++pieces;
+    return Result<void>();
+  });
+  ASSERT_TRUE(response) << response.error().message;
+  EXPECT_EQ(response->body, "");
+  EXPECT_TRUE(got == text_);
+  EXPECT_GT(pieces, 1);
+}
+
+TEST_F(FileOverTheSocket, AnErrorIsAnAnswerAndNoPiece) {
+  Client client(folder_ / "s");
+  const auto response = client.fetch("/error", seconds(20), [&](std::string_view) {
+    ADD_FAILURE() << "an error went into the file";
+    return Result<void>();
+  });
+  ASSERT_TRUE(response) << response.error().message;
+  EXPECT_EQ(response->status, 403);
+  EXPECT_THAT(response->body, HasSubstr("not for you"));
+}
+
+TEST_F(FileOverTheSocket, ASinkThatFailsEndsTheTransferWithItsSentence) {
+  Client client(folder_ / "s");
+  const auto response = client.fetch("/file", seconds(20), [](std::string_view) -> Result<void> {
+    return fail(ErrorKind::unavailable, "the disk is full");
+  });
+  ASSERT_FALSE(response);
+  EXPECT_THAT(response.error().message, HasSubstr("the disk is full"));
 }
 
 }  // namespace
