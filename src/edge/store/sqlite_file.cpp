@@ -100,7 +100,7 @@ Result<void> check_before_opening(const std::string& path, const FileKind& kind)
   if (!header || (header->application_id != kind.application_id && !backup)) {
     // A file that is cut off within its header is ours and damaged, or anything: both hold.
     return fail(ErrorKind::invalid,
-                fmt::format("{} is not a {} of takt: it is left as it is; move it away, or {}",
+                fmt::format("{} is not takt's {}: it is left as it is; move it away, or {}",
                             path, kind.name, kind.when_damaged));
   }
   if (size_of(path + "-journal") > 0) {

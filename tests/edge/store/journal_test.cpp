@@ -219,7 +219,7 @@ TEST_F(JournalOnDisk, DamagedAndForeignFilesAreRefusedAndLeftAsTheyAre) {
 
 TEST_F(JournalOnDisk, AnotherProgramsDatabaseIsRefused) {
   sql(path_, "CREATE TABLE t (x); INSERT INTO t VALUES (1)");
-  EXPECT_THAT(open_error().message, HasSubstr("is not a journal of takt"));
+  EXPECT_THAT(open_error().message, HasSubstr("is not takt's journal"));
 }
 
 TEST_F(JournalOnDisk, ANewerFormatIsRefusedWithASentence) {

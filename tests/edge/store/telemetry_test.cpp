@@ -133,7 +133,7 @@ TEST_F(TelemetryOnDisk, AJournalIsNoTelemetry) {
   { ASSERT_TRUE(Journal::open(path_)); }
   const auto telemetry = Telemetry::open(path_);
   ASSERT_FALSE(telemetry);
-  EXPECT_THAT(telemetry.error().message, HasSubstr("is not a telemetry of takt"));
+  EXPECT_THAT(telemetry.error().message, HasSubstr("is not takt's telemetry"));
 }
 
 TEST_F(TelemetryOnDisk, IsNotOpenedTwice) {
