@@ -2,6 +2,7 @@
 // Clusters, jobs and reports for tests, each in a line: plain functions that give plain values,
 // which a test then changes where it needs to.
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
@@ -219,8 +220,10 @@ inline schedule::Snapshot applied(schedule::Snapshot s, const schedule::Plan& pl
 
 inline control::NodeReport report_of(const Node& n, Instant when = t0,
                                      std::vector<control::AttemptSeen> attempts = {}) {
+  // Each is newer than those that were made before.
+  static std::atomic<std::uint64_t> sequence{0};
   control::NodeReport r;
-  r.sequence = 1;
+  r.sequence = ++sequence;
   r.at = when;
   r.node = n;
   r.attempts = std::move(attempts);

@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 #include <poll.h>
 #include <sys/eventfd.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -21,6 +22,14 @@ Instant wall_clock() {
   return {std::chrono::duration_cast<std::chrono::microseconds>(
               std::chrono::system_clock::now().time_since_epoch())
               .count()};
+}
+
+// Microseconds, counting on while the host sleeps: grows from agent to agent of one boot.
+std::uint64_t since_boot() {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec) / 1'000;
 }
 
 // Reasons for which a driver will never tell who is on a GPU. What it cannot tell just now proves
@@ -96,7 +105,7 @@ class Agent {
 
   void carry_out(const control::Start& start) {
     const AttemptId id = start.order.attempt;
-    if (unstarted_.count(id) != 0) return;
+    if (unstarted_.count(id) != 0 || too_old(start.basis)) return;
     const auto ok = launcher_->start(start.order);
     if (ok) return;
     if (ok.error().kind == ErrorKind::conflict) {
@@ -106,6 +115,16 @@ class Agent {
     }
     never_started(id, start.order.generation, ExitCause::start_failed, ok.error().message);
   }
+
+  // The report that this start answers was made before something was forgotten since, or in another
+  // life: the attempt may have been here and be over. If it is still wanted, it is sent again.
+  bool too_old(const control::Basis& basis) const {
+    if (sampled_ && basis.boot_id != sampled_->node.boot_id) return true;
+    return basis.life != life_ || basis.sequence < forgotten_at_;
+  }
+
+  // This agent gives no lease: its host is the controller's too (EngineInfo::lease).
+  void carry_out(const control::Renew&) {}
 
   // A stop for an attempt that never arrived here is answered too, so that the controller can close
   // it; a start that comes later is ignored. One that is known in any way is not that: a shim may
@@ -121,6 +140,7 @@ class Agent {
   }
 
   void carry_out(const control::Forget& forget) {
+    forgotten_at_ = sequence_ + 1;
     unstarted_.erase(forget.attempt);
     proof_.erase(forget.attempt);
     (void)launcher_->forget(forget.attempt);
@@ -166,10 +186,10 @@ class Agent {
 
   bool report() {
     control::NodeReport report;
+    report.life = life_;
     report.sequence = ++sequence_;
     report.at = sampled_->at;
     report.node = sampled_->node;
-    report.boot_id = report.node.boot_id;
     report.attempts = launcher_->scan();
     for (const auto& [id, seen] : unstarted_) report.attempts.push_back(seen);
     for (control::AttemptSeen& seen : report.attempts) prove(seen);
@@ -187,7 +207,9 @@ class Agent {
   std::unique_ptr<launch::Launcher> launcher_;
   Sampler sampler_;
   std::optional<Sample> sampled_;
+  const std::uint64_t life_ = since_boot();
   std::uint64_t sequence_ = 0;
+  std::uint64_t forgotten_at_ = 0;  // starts that answer an older report are dropped
   std::map<AttemptId, control::AttemptSeen> unstarted_;
   struct Proof {
     std::uint64_t sample = 0;          // the first one that began after the end

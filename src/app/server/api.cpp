@@ -155,7 +155,7 @@ class Api {
     if (!body) return http::error_response(body.error());
     auto identity = context_.directory.look_up(request.peer.uid, request.peer.gid);
     if (!identity) return http::error_response(identity.error());
-    control::Submit command{std::move(body->spec), std::move(*identity), body->default_tier};
+    control::Submit command{std::move(body->spec), std::move(*identity), body->default_tier, ""};
     codec::SubmitReply reply;
     if (query(request, "dry_run", "false") == "true") {
       auto trial = context_.controller.try_out(command);
@@ -313,7 +313,7 @@ class Api {
       status.counts = control::counts(sight.state);
       for (const auto& [id, seen] : sight.cluster.nodes) {
         ++status.nodes;
-        status.nodes_reachable += seen.reachable ? 1 : 0;
+        status.nodes_reachable += seen.reachable() ? 1 : 0;
         status.gpus += static_cast<int>(seen.report.node.gpus.size());
         status.emulated = status.emulated || seen.report.node.emulated;
       }

@@ -53,6 +53,13 @@ Result<void> Controller::recover() {
   });
   if (!replayed) return replayed;
   if (auto ok = skip_forgotten_numbers(); !ok) return ok;
+  cluster_.engine = options_.engine;
+  cluster_.began = options_.clock();
+  if (journal_.last_sequence() == 0 && !options_.identity.empty()) {
+    Batch batch;
+    apply({control::StateCreated{options_.identity, options_.clock()}}, batch);
+    if (auto ok = journal(batch); !ok) return ok;
+  }
   published_ = state_;
   published_sequence_ = journal_.last_sequence();
   return {};
@@ -118,6 +125,18 @@ Result<control::Accepted> Controller::cancel(control::CancelAll command) {
   return call(std::move(command));
 }
 
+Result<control::Accepted> Controller::hold(control::HoldJob command) {
+  return call(std::move(command));
+}
+
+Result<control::Accepted> Controller::release(control::ReleaseJob command) {
+  return call(std::move(command));
+}
+
+Result<control::Accepted> Controller::archive(control::Archive command) {
+  return call(std::move(command));
+}
+
 void Controller::report(control::NodeReport report) {
   {
     const std::lock_guard lock(inputs_mutex_);
@@ -146,10 +165,11 @@ void Controller::run() {
       if (stopping_) return;
     }
     Batch batch;
+    look_at_clock(batch);
     for (Input& input : inputs) handle_input(std::move(input), batch);
     const Instant now = options_.clock();
-    apply(control::tick(state_, options_.policy, now), batch);
     observe_silence(cluster_, options_.policy, now);
+    apply(control::tick(state_, cluster_, options_.policy, now), batch);
     if (pass_needed(now)) pass(batch);
     if (const auto ok = journal(batch); !ok) {
       roll_back(batch, ok.error());
@@ -179,22 +199,32 @@ void Controller::handle_input(Input input, Batch& batch) {
   }
   const Instant now = options_.clock();
   control::NodeReport& report = std::get<control::NodeReport>(input);
-  observe(cluster_, report, now);
-  apply(handle(state_, options_.policy, report, now), batch);
+  if (!observe(cluster_, state_, report, now)) return;  // an older one that was late
+  apply(handle(state_, cluster_, options_.policy, report, now), batch);
   batch.reports.push_back(std::move(report));
 }
 
 void Controller::handle_command(std::unique_ptr<Command> command, Batch& batch) {
   const Instant now = options_.clock();
-  Result<control::Accepted> result = [&] {
-    if (const auto* submit = std::get_if<control::Submit>(&command->what))
-      return handle(state_, cluster_, options_.policy, *submit, now);
-    if (const auto* all = std::get_if<control::CancelAll>(&command->what))
-      return handle(state_, options_.policy, *all, now);
-    return handle(state_, options_.policy, std::get<control::Cancel>(command->what), now);
-  }();
+  auto result = handle(state_, cluster_, options_.policy, command->what, now);
   if (result) apply(result->facts, batch);
   batch.replies.emplace_back(std::move(command), std::move(result));
+}
+
+// Times of what is under way move with the clock, so that no limit strikes early or late.
+void Controller::look_at_clock(Batch& batch) {
+  if (!options_.clocks) return;
+  const auto set = control::clock_set(state_, options_.clocks());
+  if (!set) return;
+  if (set->by.us != 0) {
+    options_.note(
+        fmt::format("the host's clock was set by {} s: times of what is under way move "
+                    "with it",
+                    set->by.us / 1'000'000));
+    for (auto& [id, seen] : cluster_.nodes) seen.received = seen.received + set->by;
+    cluster_.began = cluster_.began + set->by;
+  }
+  apply({*set}, batch);
 }
 
 bool Controller::pass_needed(Instant now) const {
@@ -305,7 +335,7 @@ Result<Trial> Controller::try_out(const control::Submit& command) {
   });
   const Instant now = options_.clock();
   const Policy& policy = options_.policy;
-  auto accepted = handle(state, cluster, policy, command, now);
+  auto accepted = handle(state, cluster, policy, control::Command(command), now);
   if (!accepted) return tl::make_unexpected(accepted.error());
   for (const control::Fact& fact : accepted->facts) fold(state, fact, policy.fair_share_half_life);
   const auto plan = schedule::decide(control::snapshot(state, cluster, policy, now), policy, now);

@@ -32,6 +32,11 @@ struct ControllerOptions {
   Policy policy;
   control::Places places;
   Clock clock;
+  // Both clocks of the host, to notice when one is set. Empty: not looked at.
+  std::function<control::ClockReading()> clocks;
+  // For a new state folder.
+  std::string identity;
+  control::EngineInfo engine;
   Note note;
   std::size_t snapshot_every = 10'000;  // facts
 };
@@ -64,6 +69,9 @@ class Controller {
   Result<control::Accepted> submit(control::Submit command);
   Result<control::Accepted> cancel(control::Cancel command);
   Result<control::Accepted> cancel(control::CancelAll command);
+  Result<control::Accepted> hold(control::HoldJob command);
+  Result<control::Accepted> release(control::ReleaseJob command);
+  Result<control::Accepted> archive(control::Archive command);
   Result<Trial> try_out(const control::Submit& command);
   void report(control::NodeReport report);
 
@@ -79,7 +87,7 @@ class Controller {
   const Policy& policy() const { return options_.policy; }
 
  private:
-  using What = std::variant<control::Submit, control::Cancel, control::CancelAll>;
+  using What = control::Command;
   struct Command {
     What what;
     std::promise<Result<control::Accepted>> reply;
@@ -100,6 +108,7 @@ class Controller {
   void handle_input(Input input, Batch& batch);
   void handle_command(std::unique_ptr<Command> command, Batch& batch);
   void apply(std::vector<control::Fact> facts, Batch& batch);
+  void look_at_clock(Batch& batch);
   void pass(Batch& batch);
   bool pass_needed(Instant now) const;
   Result<void> journal(const Batch& batch);

@@ -38,7 +38,7 @@ insight::AttemptMeter Measurements::meter_of(const control::Job& job) const {
   subject.tier = *job.spec().tier;
   subject.grant = attempt.grant;
   subject.requested_memory = job.spec().gpus.memory;
-  subject.submitted = job.accepted->at;
+  subject.submitted = job.submission->at;
   subject.started = *attempt.started;
   insight::MeterOptions meter;
   meter.interval = options_.interval;

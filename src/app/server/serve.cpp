@@ -3,7 +3,9 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <signal.h>
+#include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -25,6 +27,26 @@ Instant wall_clock() {
   return {std::chrono::duration_cast<std::chrono::microseconds>(
               std::chrono::system_clock::now().time_since_epoch())
               .count()};
+}
+
+control::ClockReading read_clocks() {
+  static const std::string boot_id = [] {
+    std::string line;
+    std::ifstream in("/proc/sys/kernel/random/boot_id");
+    std::getline(in, line);
+    return line;
+  }();
+  timespec boot{};
+  ::clock_gettime(CLOCK_BOOTTIME, &boot);
+  return {wall_clock(), microseconds(boot.tv_sec * 1'000'000 + boot.tv_nsec / 1'000), boot_id};
+}
+
+// For a state folder that is new: 64 bits of the kernel's randomness.
+std::string fresh_identity() {
+  std::uint64_t bits = 0;
+  if (::getrandom(&bits, sizeof bits, 0) != static_cast<ssize_t>(sizeof bits))
+    bits = static_cast<std::uint64_t>(wall_clock().us);
+  return fmt::format("{:016x}", bits);
 }
 
 // Makes the folder and those above it. The mode holds for the last one only.
@@ -107,6 +129,8 @@ Result<void> open_stores(const ServeOptions& options, const Policy& policy, Part
   control.policy = policy;
   control.places = {options.state_dir + "/logs", options.socket_path, policy.limits.log_bytes_max};
   control.clock = wall_clock;
+  control.clocks = read_clocks;
+  control.identity = fresh_identity();
   control.note = options.note;
   parts.controller =
       std::make_unique<Controller>(*parts.journal, *parts.measurements, std::move(control));

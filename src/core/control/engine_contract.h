@@ -3,7 +3,8 @@
 // tells (observations). `local` speaks to the node agent; others come later behind the same values.
 //
 // Effects are idempotent and keyed by attempt and generation: sending one twice changes nothing.
-// They may be lost; those of one attempt never overtake each other.
+// They may be lost, late, doubled and in another order: the next report lacks what did not arrive
+// and it is sent again, and an agent drops a start that is older than what it has forgotten since.
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -21,8 +22,19 @@ namespace takt::control {
 enum class Placement { takt, engine };  // who chooses the devices
 
 struct EngineInfo {
-  std::string name;
+  std::string name = "local";
   Placement placement = Placement::takt;
+  // Set where nodes end their attempts by themselves when they have not heard from the controller
+  // for so long (their own clock). Without it nothing is ever started elsewhere because a node is
+  // silent: it may still run what it has. `local` has none: the controller shares the host's fate.
+  std::optional<Duration> lease;
+  // Set where an ended attempt is forgotten without being asked, at the earliest so long after its
+  // hand-over. What was never seen by then may have run: it is not sent again.
+  std::optional<Duration> remembers;
+  // An attempt that was seen counts as gone when it is in no report for so long.
+  Duration absent_grace;
+  // Attempts that an engine which places by itself is given ahead of what it has placed.
+  int ahead_max = 8;
 };
 
 // The kernel's word on who somebody is, and what it takes to become them.
@@ -49,8 +61,18 @@ struct LaunchOrder {
   Grant grant;
 };
 
+// The report that an effect answers.
+struct Basis {
+  std::string boot_id;
+  std::uint64_t life = 0;  // of the agent
+  std::uint64_t sequence = 0;
+  bool operator==(const Basis&) const = default;
+};
+
 struct Start {
   LaunchOrder order;
+  // An agent drops a start with another boot or life, or from before its last Forget.
+  Basis basis;
 };
 struct Stop {
   AttemptId attempt;
@@ -61,9 +83,14 @@ struct Stop {
 struct Forget {
   AttemptId attempt;
 };
-using Effect = std::variant<Start, Stop, Forget>;
+// The node may keep its attempts until `lease` after it made the report that this answers.
+struct Renew {
+  Basis basis;
+};
+using Effect = std::variant<Start, Stop, Forget, Renew>;
 
-enum class AttemptPhase { starting, running, exited };
+// `queued`: an engine that places by itself has it and has not placed it.
+enum class AttemptPhase { queued, starting, running, exited };
 
 struct AttemptSeen {
   AttemptId attempt;
@@ -75,16 +102,18 @@ struct AttemptSeen {
   std::optional<ExitStatus> exit;  // when phase is exited
   // True when no process of the attempt is left: not in its cgroup, not below its shim.
   bool processes_gone = false;
+  // Where an engine that places by itself has put it.
+  std::optional<Grant> placed;
 };
 
-// One report of a node: everything it has, complete. Numbers count up per agent process; an older
-// report never follows a newer one.
+// One report of a node: everything it has, complete. Sequences count up per life of the agent,
+// lives per boot of the host (the time since boot at which the agent began): of two reports the
+// larger (life, sequence) is the newer, and older ones are dropped. An engine that places by itself
+// reports as one node.
 struct NodeReport {
+  std::uint64_t life = 0;
   std::uint64_t sequence = 0;
   Instant at;
-  // Of the agent's host, from the kernel: another one means that nothing that ran before is left.
-  // "" when the kernel does not tell.
-  std::string boot_id;
   Node node;
   std::vector<AttemptSeen> attempts;
 };

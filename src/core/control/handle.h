@@ -1,6 +1,7 @@
 #pragma once
 // What people ask and what nodes tell becomes facts here. Pure: nothing is changed, nothing is
 // done; the loop journals the facts and folds them.
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -15,6 +16,8 @@ struct Submit {
   JobSpec spec;
   Identity submitter;
   Tier default_tier = Tier::batch;
+  // Chosen by the client: the same one again is answered with the jobs that it made.
+  std::string request = "";
 };
 
 struct Cancel {
@@ -26,6 +29,22 @@ struct Cancel {
 struct CancelAll {
   Identity by;
 };
+// The job does not start (again) until it is released. One that runs goes on.
+struct HoldJob {
+  JobId job;
+  Identity by;
+  bool admin = false;
+};
+struct ReleaseJob {
+  JobId job;
+  Identity by;
+  bool admin = false;
+};
+// The archive has these: they may leave the live state. Not for people.
+struct Archive {
+  std::vector<JobId> jobs;
+};
+using Command = std::variant<Submit, Cancel, CancelAll, HoldJob, ReleaseJob, Archive>;
 
 // What a command comes to. On refusal `facts` is empty and nothing was changed.
 struct Accepted {
@@ -35,24 +54,31 @@ struct Accepted {
 };
 
 Result<Accepted> handle(const State& state, const Cluster& cluster, const Policy& policy,
-                        const Submit& command, Instant now);
-Result<Accepted> handle(const State& state, const Policy& policy, const Cancel& command,
-                        Instant now);
-Result<Accepted> handle(const State& state, const Policy& policy, const CancelAll& command,
-                        Instant now);
+                        const Command& command, Instant now);
 
 // Compares what a node reports with what should be: starts, exits, losses, releases, and processes
-// that outgrow their share.
-std::vector<Fact> handle(const State& state, const Policy& policy, const NodeReport& report,
-                         Instant now);
+// that outgrow their share. After `observe` of the same report.
+std::vector<Fact> handle(const State& state, const Cluster& cluster, const Policy& policy,
+                         const NodeReport& report, Instant now);
 
-// What the passing of time brings: hard stops.
-std::vector<Fact> tick(const State& state, const Policy& policy, Instant now);
+// What the passing of time brings: hard stops, attempts that outlive KILL, lost nodes.
+std::vector<Fact> tick(const State& state, const Cluster& cluster, const Policy& policy,
+                       Instant now);
 
-// Stores a report; true when it changes what could be placed. An engine hands a node's reports on
-// in the order in which they were made.
-bool observe(Cluster& cluster, const NodeReport& report, Instant now);
-// Marks silent nodes unreachable; true when one changed.
-bool observe_silence(Cluster& cluster, const Policy& policy, Instant now);
+// Stores a report; false when it is older than one that was stored, and then it is to be dropped.
+bool observe(Cluster& cluster, const State& state, const NodeReport& report, Instant now);
+// Follows how long nodes have been silent.
+void observe_silence(Cluster& cluster, const Policy& policy, Instant now);
+
+// What the host's clocks say.
+struct ClockReading {
+  Instant wall;
+  Duration since_boot;  // CLOCK_BOOTTIME: counts on while the wall clock is set
+  std::string boot_id;
+};
+// When the wall clock was set: the fact that moves what is under way along. Smaller differences are
+// left alone.
+inline constexpr Duration kClockSetMin = seconds(1);
+std::optional<ClockSet> clock_set(const State& state, const ClockReading& reading);
 
 }  // namespace takt::control

@@ -17,9 +17,9 @@ schedule::Snapshot snapshot(const State& state, const Cluster& cluster, const Po
   for (const JobId id : state.waiting) {
     const Job& job = state.jobs.at(id);
     // Its last attempt still holds devices: they are to be proven free before it starts again.
-    if (job.holding()) continue;
+    if (job.holding() || job.hold) continue;
     s.waiting.push_back(
-        {id, job.shared_spec, job.submitter().user, job.accepted->at, job.not_before});
+        {id, job.shared_spec(), job.submitter().user, job.submission->at, job.not_before});
   }
   for (const JobId id : state.holding) {
     const Job& job = state.jobs.at(id);
@@ -31,7 +31,7 @@ schedule::Snapshot snapshot(const State& state, const Cluster& cluster, const Po
     s.holdings.push_back(std::move(h));
   }
   for (const auto& [id, seen] : cluster.nodes)
-    s.nodes.push_back({seen.report.node, seen.reachable});
+    s.nodes.push_back({seen.report.node, seen.reachable()});
   for (const auto& [user, usage] : state.usage)
     s.usage[user] = schedule::decayed(usage.amount, now - usage.at, policy.fair_share_half_life);
   return s;
@@ -49,14 +49,18 @@ Admission admit(const State& state, const Cluster& cluster, const Policy& policy
   std::uint64_t generation = state.next_generation;
   for (const schedule::Placement& placement : plan.placements) {
     const auto it = state.jobs.find(placement.job);
-    if (it == state.jobs.end() || !it->second.waiting() || it->second.holding()) {
+    if (it == state.jobs.end() || !it->second.waiting() || it->second.holding() ||
+        it->second.hold) {
       admission.dropped = fmt::format("job {} is not waiting", to_string(placement.job));
       return admission;
     }
     const AttemptId attempt{placement.job, it->second.attempts + 1};
     after.holdings.push_back({attempt, it->second.spec().name, it->second.submitter().user,
                               *it->second.spec().tier, placement.grant, now, std::nullopt, false});
-    admission.facts.push_back(Granted{attempt, generation++, placement.grant, now});
+    const auto node = cluster.nodes.find(placement.grant.node);
+    admission.facts.push_back(
+        Granted{attempt, generation++, placement.grant, now,
+                node == cluster.nodes.end() ? "" : node->second.report.node.boot_id});
   }
   if (auto twice = schedule::overlap(after)) {
     admission.facts.clear();
@@ -104,8 +108,9 @@ void gang_environment(std::vector<EnvironmentVariable>& env, const Job& job) {
   set_default(env, "WORLD_SIZE", std::to_string(gpus));
 }
 
-std::vector<EnvironmentVariable> environment(const Job& job, const Places& places) {
-  std::vector<EnvironmentVariable> env = job.spec().env;
+std::vector<EnvironmentVariable> environment(const State& state, const Job& job,
+                                             const Places& places) {
+  std::vector<EnvironmentVariable> env = state.environment_of(job);
   const Attempt& attempt = *job.attempt;
   std::string visible;
   for (const DeviceGrant& d : attempt.grant.devices)
@@ -119,11 +124,11 @@ std::vector<EnvironmentVariable> environment(const Job& job, const Places& place
   if (!attempt.grant.devices.empty())
     set(env, "TAKT_GPU_MEMORY_MIB",
         std::to_string(attempt.grant.devices.front().memory.value >> 20));
-  if (job.accepted->group_size > 1) {
-    set(env, "TAKT_ARRAY_INDEX", std::to_string(job.accepted->group_index));
-    set(env, "TAKT_ARRAY_SIZE", std::to_string(job.accepted->group_size));
+  if (job.submission->group_size > 1) {
+    set(env, "TAKT_ARRAY_INDEX", std::to_string(job.group_index));
+    set(env, "TAKT_ARRAY_SIZE", std::to_string(job.submission->group_size));
   }
-  for (const auto& [name, value] : job.accepted->parameters) set(env, "TAKT_PARAM_" + name, value);
+  for (const auto& [name, value] : job.parameters) set(env, "TAKT_PARAM_" + name, value);
   gang_environment(env, job);
   const Identity& who = job.submitter();
   set_default(env, "HOME", who.home);
@@ -142,13 +147,13 @@ const AttemptSeen* seen_in(const NodeReport& report, AttemptId id) {
 
 }  // namespace
 
-LaunchOrder launch_order(const Job& job, const Places& places) {
+LaunchOrder launch_order(const State& state, const Job& job, const Places& places) {
   LaunchOrder order;
   order.attempt = job.attempt->id;
   order.generation = job.attempt->generation;
   order.identity = job.submitter();
   order.argv = job.spec().argv;
-  order.env = environment(job, places);
+  order.env = environment(state, job, places);
   order.workdir = job.spec().workdir;
   order.stdout_path = stdout_path(places, order.attempt);
   order.stderr_path = stderr_path(places, order.attempt);
@@ -159,6 +164,7 @@ LaunchOrder launch_order(const Job& job, const Places& places) {
 
 std::vector<Effect> reconcile(const State& state, const NodeReport& report, const Places& places) {
   std::vector<Effect> effects;
+  const Basis basis{report.node.boot_id, report.life, report.sequence};
   for (const JobId id : state.holding) {
     const Job& job = state.jobs.at(id);
     const Attempt& a = *job.attempt;
@@ -166,8 +172,9 @@ std::vector<Effect> reconcile(const State& state, const NodeReport& report, cons
     const AttemptSeen* seen = seen_in(report, a.id);
     if (a.stop)
       effects.push_back(Stop{a.id, a.generation, a.stop->grace});
-    else if (seen == nullptr && !a.started)
-      effects.push_back(Start{launch_order(job, places)});
+    else if (seen == nullptr && !a.started &&
+             (a.boot_id.empty() || a.boot_id == report.node.boot_id))
+      effects.push_back(Start{launch_order(state, job, places), basis});
   }
   for (const AttemptSeen& s : report.attempts) {
     const auto it = state.jobs.find(s.attempt.job);

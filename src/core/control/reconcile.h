@@ -35,7 +35,7 @@ std::vector<Effect> reconcile(const State& state, const NodeReport& report, cons
 
 // Everything an attempt needs, resolved: environment (PRODUCT: "A job finds in its environment"),
 // files, identity.
-LaunchOrder launch_order(const Job& job, const Places& places);
+LaunchOrder launch_order(const State& state, const Job& job, const Places& places);
 std::string stdout_path(const Places& places, AttemptId attempt);
 std::string stderr_path(const Places& places, AttemptId attempt);
 

@@ -3,10 +3,16 @@
 
 #include <algorithm>
 
+#include "core/control/conclude.h"
 #include "core/control/handle.h"
 
 namespace takt::control {
 namespace {
+
+bool seen_in(const NodeReport& report, AttemptId id) {
+  return std::any_of(report.attempts.begin(), report.attempts.end(),
+                     [&](const AttemptSeen& s) { return s.attempt == id; });
+}
 
 const Attempt* find_attempt(const State& state, AttemptId id) {
   const auto it = state.jobs.find(id.job);
@@ -14,67 +20,34 @@ const Attempt* find_attempt(const State& state, AttemptId id) {
   return &*it->second.attempt;
 }
 
-// A process of the attempt that the driver still shows.
-bool on_devices(const Node& node, AttemptId id) {
-  for (const Gpu& gpu : node.gpus)
-    if (gpu.processes)
-      for (const GpuProcess& p : *gpu.processes)
-        if (p.attempt == id) return true;
-  return false;
+// No granted device that the node has still shows a process of the attempt. One whose processes are
+// not told proves nothing; one that is no longer there holds nothing.
+bool proven_off(const Node& node, const Attempt& attempt) {
+  for (const Gpu& gpu : node.gpus) {
+    const bool granted = std::any_of(attempt.grant.devices.begin(), attempt.grant.devices.end(),
+                                     [&](const DeviceGrant& d) { return d.gpu == gpu.uuid; });
+    if (!gpu.processes) {
+      if (granted && gpu.health == GpuHealth::unresponsive) return false;
+      continue;
+    }
+    for (const GpuProcess& p : *gpu.processes)
+      if (p.attempt == attempt.id) return false;
+  }
+  return true;
 }
 
 std::string gib(Bytes b) {
   return fmt::format("{:.1f} GiB", static_cast<double>(b.value) / (1 << 30));
 }
 
-RetryCause cause_of(const ExitStatus& exit) {
-  if (exit.cause == ExitCause::lost) return RetryCause::node_lost;
-  return exit.oom ? RetryCause::oom : RetryCause::failed;
-}
-
-std::string failure_text(const Job& job, const ExitStatus& exit) {
-  if (exit.oom) {
-    std::string text = "OOM: the host's memory ran out";
-    if (job.spec().memory) text += fmt::format(", asked {}", gib(*job.spec().memory));
-    if (exit.memory_peak) text += fmt::format(", peak {}", gib(*exit.memory_peak));
-    return text + ": ask for more with --host-memory";
-  }
-  if (exit.cause == ExitCause::exited)
-    return fmt::format("{}: `takt logs {}` shows what it said", describe(exit), to_string(job.id));
-  return describe(exit);
-}
-
-// What follows an exit: another attempt or the end of the job.
-Fact conclude(const Job& job, const ExitStatus& exit, Instant now) {
-  using Outcome = Finished::Outcome;
-  const std::optional<StopRequested>& stop = job.attempt->stop;
-  // Who outgrew its share ran out of memory, and may have asked for another attempt then.
-  const bool outgrown =
-      stop && stop->reason == StopReason::memory_watchdog && !job.cancel_requested;
-  if (stop && !outgrown) {
-    const bool cancelled = stop->reason == StopReason::cancelled;
-    return Finished{job.id, cancelled ? Outcome::cancelled : Outcome::failed, stop->detail, now};
-  }
-  if (!outgrown && exit.cause == ExitCause::exited && exit.code == 0)
-    return Finished{job.id, Outcome::done, "", now};
-  const RetrySpec& retry = job.spec().retry;
-  const RetryCause cause = outgrown ? RetryCause::oom : cause_of(exit);
-  const bool listed = std::find(retry.on.begin(), retry.on.end(), cause) != retry.on.end();
-  const int retries_done = static_cast<int>(job.attempts) - 1;
-  if (listed && retries_done < retry.max && exit.cause != ExitCause::start_failed) {
-    // 2, 4, 8 ... 64 seconds, so that a job that fails at once does not spin.
-    const Duration pause = seconds(std::int64_t{2} << std::min(retries_done, 5));
-    return Requeued{job.id, cause, now, now + pause};
-  }
-  return Finished{job.id, Outcome::failed, outgrown ? stop->detail : failure_text(job, exit), now};
-}
-
 class Comparison {
  public:
-  Comparison(const State& state, const Policy& policy, const NodeReport& report, Instant now)
-      : state_(state), policy_(policy), report_(report), now_(now) {}
+  Comparison(const State& state, const Cluster& cluster, const Policy& policy,
+             const NodeReport& report, Instant now)
+      : state_(state), cluster_(cluster), policy_(policy), report_(report), now_(now) {}
 
   std::vector<Fact> run() {
+    skip_numbers();
     std::set<AttemptId> seen;
     for (const AttemptSeen& s : report_.attempts) {
       if (!seen.insert(s.attempt).second) continue;
@@ -90,14 +63,28 @@ class Comparison {
   }
 
  private:
+  // An attempt of a job that this state never accepted: it was put back to an earlier day (a
+  // backup). No number that exists on a machine is given a second time.
+  void skip_numbers() {
+    CountersCarried skip{state_.next_job, state_.next_generation, state_.next_environment};
+    for (const AttemptSeen& s : report_.attempts) {
+      if (s.attempt.job.value < state_.next_job) continue;
+      skip.next_job = std::max(skip.next_job, s.attempt.job.value + 1);
+      skip.next_generation = std::max(skip.next_generation, s.generation + 1);
+    }
+    if (skip.next_job != state_.next_job) facts_.emplace_back(skip);
+  }
+
   void compare(const Attempt& attempt, const AttemptSeen& s) {
+    if (s.placed && *s.placed != attempt.grant)
+      facts_.push_back(Placed{attempt.id, *s.placed, now_});
     if (!attempt.started && s.started) facts_.push_back(Started{attempt.id, s.pid, *s.started});
     if (s.phase != AttemptPhase::exited) {
       watch_memory(attempt);
       return;
     }
     if (!attempt.exit && s.exit) exited(attempt, *s.exit, s.ended.value_or(now_));
-    if ((attempt.exit || s.exit) && s.processes_gone && !on_devices(report_.node, attempt.id))
+    if ((attempt.exit || s.exit) && s.processes_gone && proven_off(report_.node, attempt))
       facts_.push_back(Released{attempt.id, now_});
   }
 
@@ -109,18 +96,29 @@ class Comparison {
 
   // Reports are complete: an attempt that had started and is not in one is gone with its record.
   // One that had not started may be under way to the agent: reconcile sends Start (or
-  // Stop, which the agent answers even for an attempt it never got) until it is seen.
+  // Stop, which the agent answers even for an attempt it never got) until it is seen, unless the
+  // host was restarted or the engine may have forgotten it: then it may have run.
   void vanished(const Attempt& attempt) {
-    if (!attempt.started && !attempt.exit) return;
+    const bool restarted = !attempt.boot_id.empty() && attempt.boot_id != report_.node.boot_id;
+    const auto& remembers = cluster_.engine.remembers;
+    const bool forgotten = remembers && now_ - attempt.granted > *remembers;
+    if (!attempt.started && !attempt.exit && !restarted && !forgotten) return;
+    if (!restarted && absent_for(attempt.id) < cluster_.engine.absent_grace) return;
     if (!attempt.exit) {
       ExitStatus exit;
       exit.cause = ExitCause::lost;
-      exit.message =
-          "the node no longer has a record of it, as after a restart of the host: its "
-          "outcome is unknown";
+      exit.message = restarted ? "the host was restarted while it ran: its outcome is unknown"
+                               : "the node no longer has a record of it: its outcome is unknown";
       exited(attempt, exit, now_);
     }
-    if (!on_devices(report_.node, attempt.id)) facts_.push_back(Released{attempt.id, now_});
+    if (proven_off(report_.node, attempt)) facts_.push_back(Released{attempt.id, now_});
+  }
+
+  Duration absent_for(AttemptId id) const {
+    const auto node = cluster_.nodes.find(report_.node.id);
+    if (node == cluster_.nodes.end()) return {};
+    const auto since = node->second.absent.find(id);
+    return since == node->second.absent.end() ? Duration{} : now_ - since->second;
   }
 
   // `watched` isolation: a process that outgrows its share is stopped before it hurts its
@@ -144,6 +142,7 @@ class Comparison {
   }
 
   const State& state_;
+  const Cluster& cluster_;
   const Policy& policy_;
   const NodeReport& report_;
   Instant now_;
@@ -187,58 +186,36 @@ bool same_for_placement(const Node& a, const Node& b) {
 
 }  // namespace
 
-std::vector<Fact> handle(const State& state, const Policy& policy, const NodeReport& report,
-                         Instant now) {
-  return Comparison(state, policy, report, now).run();
+std::vector<Fact> handle(const State& state, const Cluster& cluster, const Policy& policy,
+                         const NodeReport& report, Instant now) {
+  return Comparison(state, cluster, policy, report, now).run();
 }
 
-std::vector<Fact> tick(const State& state, const Policy& policy, Instant now) {
-  std::vector<Fact> facts;
-  for (const JobId id : state.holding) {
-    const Job& job = state.jobs.at(id);
-    const Attempt& a = *job.attempt;
-    if (!job.spec().kill_after || !a.started || a.exit || a.stop) continue;
-    if (now - *a.started < *job.spec().kill_after) continue;
-    facts.push_back(StopRequested{
-        a.id, StopReason::kill_after,
-        fmt::format("stopped after kill_after: {} s", job.spec().kill_after->us / 1'000'000),
-        policy.stop_grace, now});
-  }
-  return facts;
-}
-
-bool observe(Cluster& cluster, const NodeReport& report, Instant now) {
-  const auto it = cluster.nodes.find(report.node.id);
-  if (it == cluster.nodes.end()) {
-    cluster.nodes[report.node.id] = {report, now, true};
-    ++cluster.version;
-    return true;
-  }
+bool observe(Cluster& cluster, const State& state, const NodeReport& report, Instant now) {
+  auto [it, first] = cluster.nodes.try_emplace(report.node.id);
   SeenReport& seen = it->second;
-  const bool changed = !seen.reachable || !same_for_placement(seen.report.node, report.node);
-  seen = {report, now, true};
-  if (changed) ++cluster.version;
-  return changed;
-}
-
-bool observe_silence(Cluster& cluster, const Policy& policy, Instant now) {
-  bool changed = false;
-  for (auto& [id, seen] : cluster.nodes) {
-    if (!seen.reachable || now - seen.received <= policy.node_silent_max) continue;
-    seen.reachable = false;
+  if (!first) {
+    const NodeReport& before = seen.report;
+    if (seen.former_boots.count(report.node.boot_id) != 0) return false;
+    if (before.node.boot_id == report.node.boot_id &&
+        std::pair(report.life, report.sequence) <= std::pair(before.life, before.sequence))
+      return false;
+    if (before.node.boot_id != report.node.boot_id) seen.former_boots.insert(before.node.boot_id);
+  }
+  if (first || !seen.reachable() || !same_for_placement(seen.report.node, report.node))
     ++cluster.version;
-    changed = true;
+  seen.report = report;
+  seen.received = now;
+  seen.contact = Contact::fresh;
+  std::map<AttemptId, Instant> absent;
+  for (const JobId id : state.holding) {
+    const Attempt& attempt = *state.jobs.at(id).attempt;
+    if (attempt.grant.node != report.node.id || seen_in(report, attempt.id)) continue;
+    const auto before = seen.absent.find(attempt.id);
+    absent[attempt.id] = before == seen.absent.end() ? now : before->second;
   }
-  return changed;
-}
-
-std::string to_string(StopReason reason) {
-  switch (reason) {
-    case StopReason::cancelled: return "cancelled";
-    case StopReason::kill_after: return "kill-after";
-    case StopReason::memory_watchdog: break;
-  }
-  return "memory-watchdog";
+  seen.absent = std::move(absent);
+  return true;
 }
 
 }  // namespace takt::control

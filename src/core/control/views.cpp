@@ -50,11 +50,18 @@ void attempt_view(const Sight& sight, const Job& job, JobView& view) {
 }
 
 void waiting_view(const Sight& sight, const Job& job, JobView& view) {
-  if (job.holding()) {
+  if (job.hold)
+    view.waiting_for.push_back({BlockerKind::held, "to be released", job.hold->reason,
+                                "`takt release " + to_string(job.id) + "`"});
+  if (job.holding())
     view.waiting_for.push_back(
         {BlockerKind::draining, "the end of its last attempt",
-         "processes of attempt " + to_string(job.attempt->id) + " are not yet proven gone",
-         "wait; it goes on by itself"});
+         job.attempt->kill_failed.empty()
+             ? "processes of attempt " + to_string(job.attempt->id) + " are not yet proven gone"
+             : job.attempt->kill_failed,
+         "wait; it goes on by itself when they are"});
+  if (!view.waiting_for.empty()) {
+    view.expected_start_unknown = job.hold ? "it is held" : "its last attempt is not yet gone";
     return;
   }
   const auto it = sight.plan.waiting.find(job.id);
@@ -79,10 +86,10 @@ JobView job_view(const Sight& sight, const Job& job) {
   view.tier = *job.spec().tier;
   view.state = job.state();
   view.command = job.spec().command_text;
-  view.group = job.accepted->group;
-  view.group_index = job.accepted->group_index;
-  view.group_size = job.accepted->group_size;
-  view.submitted = job.accepted->at;
+  view.group = job.submission->group;
+  view.group_index = job.group_index;
+  view.group_size = job.submission->group_size;
+  view.submitted = job.submission->at;
   view.attempts = static_cast<int>(job.attempts);
   view.request = schedule::describe_request(job.spec());
   if (job.attempt) attempt_view(sight, job, view);
@@ -92,7 +99,8 @@ JobView job_view(const Sight& sight, const Job& job) {
     view.reason = job.finished->reason;
     view.ended = job.finished->at;
   }
-  for (const EnvironmentVariable& e : job.spec().env) view.environment_names.push_back(e.name);
+  for (const EnvironmentVariable& e : sight.state.environment_of(job))
+    view.environment_names.push_back(e.name);
   return view;
 }
 
@@ -108,7 +116,7 @@ std::vector<JobView> job_views(const Sight& sight, bool all) {
 std::vector<NodeView> node_views(const Cluster& cluster) {
   std::vector<NodeView> views;
   for (const auto& [id, seen] : cluster.nodes)
-    views.push_back({seen.report.node, seen.report.at, seen.reachable});
+    views.push_back({seen.report.node, seen.report.at, seen.reachable()});
   return views;
 }
 

@@ -14,10 +14,10 @@ namespace takt {
 
 struct Limits {
   std::size_t pending_jobs_max = 200'000;
+  std::size_t pending_jobs_per_user_max = 100'000;
   std::size_t array_tasks_max = 10'000;  // of one submission
   std::size_t spec_bytes_max = 1 << 20;  // of one submission's body
   std::size_t environment_bytes_max = 512 << 10;
-  std::size_t finished_jobs_max = 20'000;  // kept in the live state
   std::size_t inputs_batch_max = 1'000;    // handled before one sync
   std::size_t connections_max = 512;
   int replicas_max = 64;
@@ -36,7 +36,14 @@ struct Policy {
   std::vector<std::string> ignored_programs = {"Xorg", "gnome-shell", "Xwayland", "kwin_wayland"};
   Bytes ignored_memory_max = gibibytes(1);
   Duration stop_grace = seconds(10);       // TERM, then KILL
-  Duration node_silent_max = seconds(15);  // without a report a node counts as unreachable
+  // Without a report for so long a node is suspect (nothing new starts there), unreachable (people
+  // are told), lost (what ran there is started elsewhere, where its lease has ended).
+  Duration node_silent_max = seconds(15);
+  Duration node_unreachable_after = minutes(2);
+  Duration node_lost_after = minutes(10);
+  // An attempt that has ended and of which something is left for so long has outlived KILL.
+  Duration kill_proof_max = seconds(60);
+  int kill_failures_max = 2;  // of one job; then it is held
   std::map<Tier, Duration> time_estimate = {
       {Tier::training, hours(8)}, {Tier::batch, hours(1)}, {Tier::experimental, hours(24)}};
   int size_margin_percent =

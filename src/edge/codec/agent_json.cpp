@@ -25,6 +25,10 @@ template <>
 struct FrameType<control::Forget> {
   static constexpr const char* name = "forget";
 };
+template <>
+struct FrameType<control::Renew> {
+  static constexpr const char* name = "renew";
+};
 
 template <class T>
 std::string frame(const T& value) {
@@ -94,7 +98,10 @@ Result<control::Effect> effect_of(const Envelope& envelope) {
     return read_body<control::Stop, control::Effect>(envelope);
   if (envelope.type == FrameType<control::Forget>::name)
     return read_body<control::Forget, control::Effect>(envelope);
-  return bad("type '" + printable(envelope.type) + "' is not an effect (start, stop, forget)");
+  if (envelope.type == FrameType<control::Renew>::name)
+    return read_body<control::Renew, control::Effect>(envelope);
+  return bad("type '" + printable(envelope.type) +
+             "' is not an effect (start, stop, forget, renew)");
 }
 
 }  // namespace

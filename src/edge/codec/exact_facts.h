@@ -18,17 +18,24 @@ inline constexpr Word<Outcome> outcome_words[] = {
 inline constexpr auto& words(Tag<Outcome>) { return outcome_words; }
 
 template <class V, class T>
-void fields(V& v, T& x, Tag<control::JobAccepted>) {
-  v("job", x.job);
+void fields(V& v, T& x, Tag<control::Submission>) {
   v("spec", x.spec);
+  v("environment", x.environment);
   v("submitter", x.submitter);
   v("at", x.at);
   v("policy_revision", x.policy_revision);
   v("group", x.group);
-  v("group_index", x.group_index);
   v("group_size", x.group_size);
+  v("request", x.request);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::JobAccepted>) {
+  v("job", x.job);
+  v("count", x.count);
+  v("group_index", x.group_index);
+  v("submission", x.submission);
   v("parameters", x.parameters);
-  v("seed", x.seed);
 }
 
 template <class V, class T>
@@ -50,6 +57,7 @@ void fields(V& v, T& x, Tag<control::Granted>) {
   v("generation", x.generation);
   v("grant", x.grant);
   v("at", x.at);
+  v("boot_id", x.boot_id);
 }
 
 template <class V, class T>
@@ -108,6 +116,60 @@ template <class V, class T>
 void fields(V& v, T& x, Tag<control::CountersCarried>) {
   v("next_job", x.next_job);
   v("next_generation", x.next_generation);
+  v("next_environment", x.next_environment);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::StateCreated>) {
+  v("identity", x.identity);
+  v("at", x.at);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::EnvironmentKept>) {
+  v("number", x.number);
+  v("variables", x.variables);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::Placed>) {
+  v("attempt", x.attempt);
+  v("grant", x.grant);
+  v("at", x.at);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::KillFailed>) {
+  v("attempt", x.attempt);
+  v("detail", x.detail);
+  v("at", x.at);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::JobHeld>) {
+  v("job", x.job);
+  v("by", x.by);
+  v("reason", x.reason);
+  v("at", x.at);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::HoldLifted>) {
+  v("job", x.job);
+  v("by", x.by);
+  v("at", x.at);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::Archived>) {
+  v("jobs", x.jobs);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::ClockSet>) {
+  v("by", x.by);
+  v("boot_id", x.boot_id);
+  v("offset", x.offset);
 }
 
 }  // namespace takt::codec::exact

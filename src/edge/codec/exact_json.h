@@ -7,6 +7,7 @@
 //   text           a string, or {"b64": ...} when it is not UTF-8
 //   optional       left out when empty
 //   Measured       the value, or {"missing": kind, "detail": text}
+//   shared_ptr     what it points to
 //   map            a list of [key, value]
 //   Bytes, times   integers (bytes, microseconds)
 //   strong ids     what they hold
@@ -15,6 +16,7 @@
 #include <cstdint>
 #include <limits>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -53,6 +55,12 @@ template <class T>
 struct IsVector : std::false_type {};
 template <class T>
 struct IsVector<std::vector<T>> : std::true_type {};
+template <class T>
+struct IsShared : std::false_type {};
+template <class T>
+struct IsShared<std::shared_ptr<const T>> : std::true_type {
+  using Value = T;
+};
 template <class T>
 struct IsMap : std::false_type {};
 template <class K, class V>
@@ -164,6 +172,8 @@ void put(JsonWriter& out, const T& value) {
     put(out, value.us);
   } else if constexpr (IsMeasured<T>::value) {
     put_measured(out, value);
+  } else if constexpr (IsShared<T>::value) {
+    put(out, *value);
   } else if constexpr (IsVector<T>::value) {
     out.begin_array();
     for (const auto& item : value) put(out, item);
@@ -404,6 +414,10 @@ void get(const JsonValue& from, const Place& place, Fault& fault, T& to) {
     get(from, place, fault, to.us);
   } else if constexpr (IsMeasured<T>::value) {
     get_measured(from, place, fault, to);
+  } else if constexpr (IsShared<T>::value) {
+    auto value = std::make_shared<typename IsShared<T>::Value>();
+    get(from, place, fault, *value);
+    to = std::move(value);
   } else if constexpr (IsVector<T>::value) {
     get_list(from, place, fault, to);
   } else if constexpr (IsMap<T>::value) {

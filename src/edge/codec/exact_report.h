@@ -23,6 +23,7 @@ inline constexpr Word<LinkKind> link_words[] = {
 inline constexpr auto& words(Tag<LinkKind>) { return link_words; }
 
 inline constexpr Word<control::AttemptPhase> phase_words[] = {
+    {control::AttemptPhase::queued, "queued"},
     {control::AttemptPhase::starting, "starting"},
     {control::AttemptPhase::running, "running"},
     {control::AttemptPhase::exited, "exited"}};
@@ -134,13 +135,21 @@ void fields(V& v, T& x, Tag<control::AttemptSeen>) {
   v("ended", x.ended);
   v("exit", x.exit);
   v("processes_gone", x.processes_gone);
+  v("placed", x.placed);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::Basis>) {
+  v("boot_id", x.boot_id);
+  v("life", x.life);
+  v("sequence", x.sequence);
 }
 
 template <class V, class T>
 void fields(V& v, T& x, Tag<control::NodeReport>) {
+  v("life", x.life);
   v("sequence", x.sequence);
   v("at", x.at);
-  v("boot_id", x.boot_id);
   v("node", x.node);
   v("attempts", x.attempts);
 }
@@ -162,6 +171,12 @@ void fields(V& v, T& x, Tag<control::LaunchOrder>) {
 template <class V, class T>
 void fields(V& v, T& x, Tag<control::Start>) {
   v("order", x.order);
+  v("basis", x.basis);
+}
+
+template <class V, class T>
+void fields(V& v, T& x, Tag<control::Renew>) {
+  v("basis", x.basis);
 }
 
 template <class V, class T>

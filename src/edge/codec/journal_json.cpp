@@ -18,7 +18,7 @@ struct Record;
 template <>
 struct Record<control::JobAccepted> {
   static constexpr const char* kind = "job-accepted";
-  static constexpr int version = 1;
+  static constexpr int version = 2;
 };
 template <>
 struct Record<control::CancelRequested> {
@@ -33,7 +33,7 @@ struct Record<control::JobCancelled> {
 template <>
 struct Record<control::Granted> {
   static constexpr const char* kind = "granted";
-  static constexpr int version = 1;
+  static constexpr int version = 2;
 };
 template <>
 struct Record<control::StopRequested> {
@@ -73,6 +73,46 @@ struct Record<control::UsageCarried> {
 template <>
 struct Record<control::CountersCarried> {
   static constexpr const char* kind = "counters-carried";
+  static constexpr int version = 2;
+};
+template <>
+struct Record<control::StateCreated> {
+  static constexpr const char* kind = "state-created";
+  static constexpr int version = 1;
+};
+template <>
+struct Record<control::EnvironmentKept> {
+  static constexpr const char* kind = "environment-kept";
+  static constexpr int version = 1;
+};
+template <>
+struct Record<control::Placed> {
+  static constexpr const char* kind = "placed";
+  static constexpr int version = 1;
+};
+template <>
+struct Record<control::KillFailed> {
+  static constexpr const char* kind = "kill-failed";
+  static constexpr int version = 1;
+};
+template <>
+struct Record<control::JobHeld> {
+  static constexpr const char* kind = "job-held";
+  static constexpr int version = 1;
+};
+template <>
+struct Record<control::HoldLifted> {
+  static constexpr const char* kind = "hold-lifted";
+  static constexpr int version = 1;
+};
+template <>
+struct Record<control::Archived> {
+  static constexpr const char* kind = "archived";
+  static constexpr int version = 1;
+};
+template <>
+struct Record<control::ClockSet> {
+  static constexpr const char* kind = "clock-set";
   static constexpr int version = 1;
 };
 
@@ -105,6 +145,18 @@ Result<std::string> lifted(const JournalRecord& record, int version,
 }
 
 template <class T>
+Result<void> check(const T&) {
+  return {};
+}
+// What `fold` relies on.
+Result<void> check(const control::JobAccepted& fact) {
+  if (fact.count >= 1 && fact.group_index >= 0 &&
+      (fact.parameters.empty() || fact.parameters.size() == static_cast<std::size_t>(fact.count)))
+    return {};
+  return fail(ErrorKind::invalid, "count and parameters do not fit each other");
+}
+
+template <class T>
 Result<control::Fact> decode_as(const JournalRecord& record,
                                 const std::vector<Upcaster>& upcasters) {
   constexpr int version = Record<T>::version;
@@ -116,6 +168,7 @@ Result<control::Fact> decode_as(const JournalRecord& record,
   if (!body) return tl::make_unexpected(body.error());
   Result<T> fact = exact::from_json<T>(*body, kRecordBytesMax);
   if (!fact) return fail_at(name_of(record), fact.error());
+  if (const auto sound = check(*fact); !sound) return fail_at(name_of(record), sound.error());
   return control::Fact(std::move(*fact));
 }
 
@@ -148,7 +201,9 @@ JournalRecord encode_fact(const control::Fact& fact) {
       fact);
 }
 
-Result<control::Fact> decode_fact(const JournalRecord& record) { return decode_fact(record, {}); }
+Result<control::Fact> decode_fact(const JournalRecord& record) {
+  return decode_fact(record, upcasters());
+}
 
 Result<control::Fact> decode_fact(const JournalRecord& record,
                                   const std::vector<Upcaster>& upcasters) {

@@ -30,7 +30,9 @@ struct Upcaster {
 
 JournalRecord encode_fact(const control::Fact& fact);
 
-// With the upcasters that this version of takt knows (none yet).
+// The ways up from records of earlier versions (upcasters.cpp).
+const std::vector<Upcaster>& upcasters();
+// With these.
 Result<control::Fact> decode_fact(const JournalRecord& record);
 Result<control::Fact> decode_fact(const JournalRecord& record,
                                   const std::vector<Upcaster>& upcasters);

@@ -125,7 +125,7 @@ class PolicyReader {
             {"array_tasks_max", count(l.array_tasks_max, 1'000'000)},
             {"spec_bytes_max", size(l.spec_bytes_max, mebibytes(64))},
             {"environment_bytes_max", size(l.environment_bytes_max, mebibytes(16))},
-            {"finished_jobs_max", count(l.finished_jobs_max, 10'000'000)},
+            {"pending_jobs_per_user_max", count(l.pending_jobs_per_user_max, 10'000'000)},
             {"inputs_batch_max", count(l.inputs_batch_max, 100'000)},
             {"connections_max", count(l.connections_max, 100'000)},
             {"replicas_max", replicas},
@@ -203,10 +203,10 @@ std::string policy_to_yaml(const Policy& policy) {
   const Limits& l = policy.limits;
   out += fmt::format(
       "limits:\n  pending_jobs_max: {}\n  array_tasks_max: {}\n  spec_bytes_max: {}B\n"
-      "  environment_bytes_max: {}B\n  finished_jobs_max: {}\n  inputs_batch_max: {}\n"
+      "  environment_bytes_max: {}B\n  pending_jobs_per_user_max: {}\n  inputs_batch_max: {}\n"
       "  connections_max: {}\n  replicas_max: {}\n  log_bytes_max: {}B\n",
       l.pending_jobs_max, l.array_tasks_max, l.spec_bytes_max, l.environment_bytes_max,
-      l.finished_jobs_max, l.inputs_batch_max, l.connections_max, l.replicas_max,
+      l.pending_jobs_per_user_max, l.inputs_batch_max, l.connections_max, l.replicas_max,
       l.log_bytes_max.value);
   return out;
 }

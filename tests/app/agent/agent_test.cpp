@@ -142,8 +142,8 @@ class AgentTest : public launch::LaunchTest {
 TEST_F(AgentTest, SaysWhoItIsBeforeAnythingElse) {
   ASSERT_TRUE(wait_for_reports(1));
   EXPECT_EQ(frames_[0], codec::encode_hello("0.1.0"));
-  EXPECT_EQ(report_.boot_id, shim::read_boot_id().text);
-  EXPECT_EQ(report_.boot_id.size(), 36u);
+  EXPECT_EQ(report_.node.boot_id, shim::read_boot_id().text);
+  EXPECT_EQ(report_.node.boot_id.size(), 36u);
 }
 
 TEST_F(AgentTest, LeavesAControllerOfAnotherReleaseAndTouchesNothing) {

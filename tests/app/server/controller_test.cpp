@@ -493,7 +493,7 @@ TEST(Time, ASilentNodeIsShownAsSuch) {
   life.hear(node_of("n1", 1, h100()));
   life.clock_us = at(3600).us;
   EXPECT_TRUE(life.controller->wait(
-      [](const control::Sight& s) { return !s.cluster.nodes.begin()->second.reachable; },
+      [](const control::Sight& s) { return !s.cluster.nodes.begin()->second.reachable(); },
       seconds(20), {}));
 }
 

@@ -131,7 +131,7 @@ class Life {
         seconds(20), {}));
   }
   Result<JobId> submit(const JobSpec& spec, const control::Identity& who = alice()) {
-    auto accepted = controller->submit({spec, who, Tier::batch});
+    auto accepted = controller->submit({spec, who, Tier::batch, ""});
     if (!accepted) return tl::make_unexpected(accepted.error());
     return accepted->jobs.front();
   }

@@ -24,13 +24,13 @@ TEST(Submit, IsAcceptedWithEverythingResolved) {
   ASSERT_THAT(accepted->jobs, ElementsAre(JobId(1)));
   const auto facts = only<JobAccepted>(w.journal);
   ASSERT_THAT(facts, SizeIs(1));
-  EXPECT_EQ(facts[0].spec.name, "torchrun");
-  EXPECT_EQ(facts[0].spec.tier, Tier::batch);
-  EXPECT_EQ(facts[0].spec.isolation, Isolation::strict);
-  EXPECT_EQ(facts[0].submitter, alice());
-  EXPECT_EQ(facts[0].at, t0);
-  EXPECT_EQ(facts[0].policy_revision, w.policy.revision);
-  EXPECT_EQ(facts[0].group, std::nullopt);
+  EXPECT_EQ(facts[0].submission->spec.name, "torchrun");
+  EXPECT_EQ(facts[0].submission->spec.tier, Tier::batch);
+  EXPECT_EQ(facts[0].submission->spec.isolation, Isolation::strict);
+  EXPECT_EQ(facts[0].submission->submitter, alice());
+  EXPECT_EQ(facts[0].submission->at, t0);
+  EXPECT_EQ(facts[0].submission->policy_revision, w.policy.revision);
+  EXPECT_EQ(facts[0].submission->group, std::nullopt);
   EXPECT_EQ(w.job(JobId(1)).state(), JobState::waiting);
 }
 
@@ -92,7 +92,7 @@ TEST(Submit, AnUnknownTypeIsRefusedWithTheTypesThatAreHere) {
 TEST(Submit, BeforeAnyNodeHasReportedNothingIsCalledImpossible) {
   State state;
   const auto accepted =
-      handle(state, Cluster{}, Policy{}, Submit{whole_gpus(99), alice(), Tier::batch}, t0);
+      handle(state, Cluster{}, Policy{}, Submit{whole_gpus(99), alice(), Tier::batch, ""}, t0);
   EXPECT_TRUE(accepted);
 }
 
@@ -134,13 +134,14 @@ TEST(Arrays, BecomeOneJobForEveryCombination) {
   std::set<std::pair<std::string, std::string>> combinations;
   int index = 0;
   for (const JobId id : accepted->jobs) {
-    const JobAccepted& task = *w.job(id).accepted;
+    const Job& task = w.job(id);
     combinations.insert({task.parameters.at("lr"), task.parameters.at("seed")});
-    EXPECT_EQ(task.group, accepted->jobs.front());
+    EXPECT_EQ(task.submission->group, accepted->jobs.front());
     EXPECT_EQ(task.group_index, index++);
-    EXPECT_EQ(task.group_size, 6);
-    EXPECT_EQ(w.job(id).shared_spec, w.job(JobId(1)).shared_spec) << "kept once";
+    EXPECT_EQ(task.submission->group_size, 6);
+    EXPECT_EQ(task.submission, w.job(JobId(1)).submission) << "kept once";
   }
+  EXPECT_THAT(only<JobAccepted>(w.journal), SizeIs(1)) << "one record, however many tasks";
   EXPECT_THAT(combinations, SizeIs(6));
 }
 
@@ -155,16 +156,87 @@ TEST(Arrays, OfTooManyTasksAreRefusedAsAWhole) {
   EXPECT_THAT(w.journal, IsEmpty());
 }
 
-TEST(Arrays, KeepTheirSpecOnceThoughTheirFirstTaskHasLeft) {
+TEST(Arrays, AreKeptOnceInASnapshotThoughSomeTasksHaveLeft) {
   World w = eight_gpus();
   JobSpec spec = whole_gpus(1);
-  spec.array = {{"seed", {"0", "1", "2"}}};
+  spec.array = {{"seed", {"0", "1", "2", "3"}}};
   w.submit(spec);
-  State later;
-  for (const Fact& f : facts_of(w.state))
-    if (const auto* a = std::get_if<JobAccepted>(&f); a == nullptr || a->job != JobId(1))
-      fold(later, f, hours(1));
-  EXPECT_EQ(later.jobs.at(JobId(2)).shared_spec, later.jobs.at(JobId(3)).shared_spec);
+  w.cancel(JobId(2));
+  w.apply(handle(w.state, w.cluster, w.policy, Archive{{JobId(2)}}, w.now)->facts);
+  EXPECT_EQ(w.state.jobs.count(JobId(2)), 0u);
+  const auto facts = facts_of(w.state);
+  const auto runs = only<JobAccepted>(facts);
+  ASSERT_THAT(runs, SizeIs(2)) << "task 1, and tasks 3 to 4";
+  EXPECT_EQ(runs[1].count, 2);
+  State again;
+  for (const Fact& f : facts) fold(again, f, hours(1));
+  EXPECT_EQ(again.jobs.at(JobId(3)).submission, again.jobs.at(JobId(4)).submission);
+  EXPECT_EQ(again.jobs.at(JobId(4)).parameters.at("seed"), "3");
+  EXPECT_EQ(text_of(again), text_of(w.state));
+  EXPECT_EQ(fingerprint(again), fingerprint(w.state));
+}
+
+TEST(Submit, EqualEnvironmentsAreKeptOnceAndLeaveWithTheLastJob) {
+  World w = eight_gpus();
+  JobSpec spec = whole_gpus(1);
+  spec.env = {{"A", "1", false}, {"B", "2", true}};
+  const JobId first = w.submitted(spec);
+  const JobId second = w.submitted(spec);
+  EXPECT_THAT(only<EnvironmentKept>(w.journal), SizeIs(1));
+  EXPECT_EQ(w.state.environment_of(w.job(second)), spec.env);
+  spec.env[0].value = "another";
+  const JobId third = w.submitted(spec);
+  EXPECT_EQ(w.state.environment_of(w.job(third)), spec.env);
+  EXPECT_THAT(w.state.environments, SizeIs(2));
+  for (const JobId id : {first, second}) w.cancel(id);
+  w.apply(handle(w.state, w.cluster, w.policy, Archive{{first, second}}, w.now)->facts);
+  EXPECT_THAT(w.state.environments, SizeIs(1));
+  EXPECT_EQ(w.state.environment_of(w.job(third)), spec.env);
+}
+
+TEST(Submit, TheSameRequestAgainMakesNoSecondJob) {
+  World w = eight_gpus();
+  JobSpec spec = whole_gpus(1);
+  spec.array = {{"seed", {"0", "1"}}};
+  const Submit command{spec, alice(), Tier::batch, "r-1"};
+  const auto first = handle(w.state, w.cluster, w.policy, command, w.now);
+  ASSERT_TRUE(first);
+  w.apply(first->facts);
+  const auto again = handle(w.state, w.cluster, w.policy, command, w.now);
+  ASSERT_TRUE(again);
+  EXPECT_THAT(again->facts, IsEmpty());
+  EXPECT_EQ(again->jobs, first->jobs);
+  Submit others = command;
+  others.submitter.user = "bob";
+  EXPECT_THAT(handle(w.state, w.cluster, w.policy, others, w.now)->jobs,
+              ElementsAre(JobId(3), JobId(4)))
+      << "ids are each user's own";
+}
+
+TEST(Submit, OneUserCannotFillTheQueue) {
+  World w = eight_gpus();
+  w.policy.limits.pending_jobs_per_user_max = 2;
+  w.submitted(whole_gpus(1));
+  w.submitted(whole_gpus(1));
+  const auto refused = w.submit(whole_gpus(1));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().kind, ErrorKind::unavailable);
+  EXPECT_THAT(refused.error().message, HasSubstr("pending_jobs_per_user_max"));
+  EXPECT_TRUE(w.submit(whole_gpus(1), bob()));
+}
+
+TEST(Hold, KeepsAWaitingJobFromStartingUntilItIsReleased) {
+  World w = eight_gpus();
+  const JobId id = w.submitted(whole_gpus(1));
+  w.apply(handle(w.state, w.cluster, w.policy, HoldJob{id, alice(), false}, w.now)->facts);
+  w.pass();
+  EXPECT_EQ(w.job(id).state(), JobState::waiting);
+  EXPECT_EQ(w.view(id).waiting_for.at(0).kind, BlockerKind::held);
+  EXPECT_FALSE(handle(w.state, w.cluster, w.policy, ReleaseJob{id, bob(), false}, w.now))
+      << "somebody else's";
+  w.apply(handle(w.state, w.cluster, w.policy, ReleaseJob{id, alice(), false}, w.now)->facts);
+  w.pass();
+  EXPECT_EQ(w.job(id).state(), JobState::starting);
 }
 
 TEST(Replicas, AreAGroupOfEqualJobs) {
@@ -174,8 +246,8 @@ TEST(Replicas, AreAGroupOfEqualJobs) {
   const auto accepted = w.submit(spec);
   ASSERT_TRUE(accepted) << accepted.error().message;
   EXPECT_THAT(accepted->jobs, SizeIs(3));
-  EXPECT_EQ(w.job(JobId(3)).accepted->group, JobId(1));
-  EXPECT_THAT(w.job(JobId(3)).accepted->parameters, IsEmpty());
+  EXPECT_EQ(w.job(JobId(3)).submission->group, JobId(1));
+  EXPECT_THAT(w.job(JobId(3)).parameters, IsEmpty());
 }
 
 TEST(Cancel, OfAWaitingJobEndsItAtOnce) {
@@ -258,7 +330,7 @@ TEST(CancelAll, EndsTheCallersJobsAndNobodyElses) {
   w.start(running_one);
   const JobId waiting_one = w.submitted(whole_gpus(1), alice());
   const JobId bobs = w.submitted(whole_gpus(1), bob());
-  const auto accepted = handle(w.state, w.policy, CancelAll{alice()}, w.now);
+  const auto accepted = handle(w.state, w.cluster, w.policy, CancelAll{alice()}, w.now);
   ASSERT_TRUE(accepted);
   w.apply(accepted->facts);
   EXPECT_THAT(accepted->jobs, ElementsAre(running_one, waiting_one));

@@ -2,7 +2,6 @@
 // A node agent in memory that behaves like the real one (app/agent, edge/launch) and has bad days:
 // effects are lost, doubled, delayed, and overtake those of other attempts; it restarts; its host
 // reboots.
-#include <deque>
 #include <map>
 #include <random>
 #include <string>
@@ -25,32 +24,31 @@ class FakeAgent {
 
   void take(const std::vector<Effect>& effects) {
     for (const Effect& e : effects) {
-      if (chance(15)) continue;
-      const AttemptId id = std::visit([](const auto& x) { return attempt_of(x); }, e);
-      queues_[id].push_back(e);
-      if (chance(15)) queues_[id].push_back(e);
+      if (chance(15) || std::holds_alternative<Renew>(e)) continue;
+      under_way_.push_back(e);
+      if (chance(15)) under_way_.push_back(e);
     }
   }
 
   // One moment passes: some effects arrive, programs go on and end.
   void step(Instant now) {
-    std::vector<AttemptId> ids;
-    for (const auto& [id, queue] : queues_) ids.push_back(id);
-    std::shuffle(ids.begin(), ids.end(), random_);
-    for (const AttemptId& id : ids) {
-      auto& queue = queues_[id];
-      while (!queue.empty() && !chance(30)) {
-        std::visit([&](const auto& e) { obey(e, now); }, queue.front());
-        queue.pop_front();
-      }
-      if (queue.empty()) queues_.erase(id);
-    }
+    // In any order; some stay on their way for long.
+    std::shuffle(under_way_.begin(), under_way_.end(), random_);
+    std::vector<Effect> late;
+    for (const Effect& effect : under_way_)
+      if (chance(30))
+        late.push_back(effect);
+      else
+        std::visit([&](const auto& e) { obey(e, now); }, effect);
+    under_way_ = std::move(late);
     for (auto& [id, record] : records_) go_on(id, record, now);
   }
 
   void restart() {  // the process; records and programs outlive it
-    queues_.clear();
     unstarted_.clear();
+    ++life_;
+    sequence_ = 0;
+    forgotten_at_ = 0;
   }
   void reboot() {
     restart();
@@ -61,6 +59,7 @@ class FakeAgent {
 
   NodeReport report(Instant now) {
     NodeReport r;
+    r.life = life_;
     r.sequence = ++sequence_;
     r.at = now;
     r.node = node_;
@@ -89,9 +88,6 @@ class FakeAgent {
     bool gone() const { return seen.processes_gone; }
   };
 
-  static AttemptId attempt_of(const Start& e) { return e.order.attempt; }
-  static AttemptId attempt_of(const Stop& e) { return e.attempt; }
-  static AttemptId attempt_of(const Forget& e) { return e.attempt; }
   bool chance(int percent) {
     return faults && std::uniform_int_distribution<int>(0, 99)(random_) < percent;
   }
@@ -100,6 +96,9 @@ class FakeAgent {
   void obey(const Start& e, Instant now) {
     const AttemptId id = e.order.attempt;
     if (unstarted_.count(id) != 0) return;
+    if (e.basis.boot_id != node_.boot_id || e.basis.life != life_ ||
+        e.basis.sequence < forgotten_at_)
+      return;
     if (const auto it = records_.find(id); it != records_.end()) {
       if (it->second.seen.generation != e.order.generation)
         note(id, "known with another generation");
@@ -127,7 +126,9 @@ class FakeAgent {
     seen.exit->message = "stopped before it started";
     unstarted_[e.attempt] = seen;
   }
+  void obey(const Renew&, Instant) {}
   void obey(const Forget& e, Instant) {
+    forgotten_at_ = sequence_ + 1;
     unstarted_.erase(e.attempt);
     const auto it = records_.find(e.attempt);
     if (it == records_.end()) return;
@@ -171,10 +172,12 @@ class FakeAgent {
 
   Node node_;
   std::mt19937_64 random_;
+  std::uint64_t life_ = 1;
   std::uint64_t sequence_ = 0;
-  std::map<AttemptId, std::deque<Effect>> queues_;  // per attempt in order, else in any
-  std::map<AttemptId, Record> records_;             // on the host's tmpfs
-  std::map<AttemptId, AttemptSeen> unstarted_;      // in the agent's memory
+  std::uint64_t forgotten_at_ = 0;
+  std::vector<Effect> under_way_;               // outlives the agent: it arrives in any order
+  std::map<AttemptId, Record> records_;         // on the host's tmpfs
+  std::map<AttemptId, AttemptSeen> unstarted_;  // in the agent's memory
 };
 
 }  // namespace takt::control

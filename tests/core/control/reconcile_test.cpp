@@ -14,7 +14,7 @@ World two_gpus() { return World(node_of("n1", 2, a100())); }
 
 std::map<std::string, std::string> environment_of(const World& w, JobId id) {
   std::map<std::string, std::string> env;
-  for (const EnvironmentVariable& e : launch_order(w.job(id), w.places).env)
+  for (const EnvironmentVariable& e : launch_order(w.state, w.job(id), w.places).env)
     EXPECT_TRUE(env.emplace(e.name, e.value).second) << e.name << " is there twice";
   return env;
 }
@@ -85,6 +85,7 @@ TEST(Reconcile, AnEarlierAttemptOfTheJobIsForgottenOrEnded) {
 TEST(Reconcile, AttemptsOfAJobItDoesNotKnowAreLeftAlone) {
   World w = two_gpus();
   const AttemptSeen stranger = running(AttemptId{JobId(77), 1}, 5, t0);
+  EXPECT_THAT(only<CountersCarried>(w.see({stranger})), SizeIs(1)) << "its numbers are taken";
   EXPECT_THAT(w.see({stranger}), IsEmpty());
   EXPECT_THAT(w.effects({stranger}), IsEmpty());
 }
@@ -104,7 +105,7 @@ TEST(LaunchOrder, ResolvesEverythingTheAgentNeeds) {
   w.places.log_max = mebibytes(7);
   const JobId id = w.submitted(spec);
   w.pass();
-  const LaunchOrder order = launch_order(w.job(id), w.places);
+  const LaunchOrder order = launch_order(w.state, w.job(id), w.places);
   EXPECT_EQ(order.argv, spec.argv);
   EXPECT_EQ(order.workdir, "/srv/alice/work");
   EXPECT_EQ(order.identity, alice());

@@ -239,15 +239,16 @@ TEST(KillAfter, StopsAtItsTimeOnceAndTheJobFailsWithIt) {
   const JobId id = w.submitted(spec);
   w.pass();
   w.later(minutes(5));
-  EXPECT_THAT(tick(w.state, w.policy, w.now), IsEmpty()) << "the time before the start is free";
+  EXPECT_THAT(tick(w.state, w.cluster, w.policy, w.now), IsEmpty())
+      << "the time before the start is free";
   w.see({w.seen_running(id)});
   w.later(seconds(59));
-  EXPECT_THAT(tick(w.state, w.policy, w.now), IsEmpty());
+  EXPECT_THAT(tick(w.state, w.cluster, w.policy, w.now), IsEmpty());
   w.later(seconds(1));
-  const auto facts = tick(w.state, w.policy, w.now);
+  const auto facts = tick(w.state, w.cluster, w.policy, w.now);
   ASSERT_THAT(only<StopRequested>(facts), SizeIs(1));
   w.apply(facts);
-  EXPECT_THAT(tick(w.state, w.policy, w.now), IsEmpty());
+  EXPECT_THAT(tick(w.state, w.cluster, w.policy, w.now), IsEmpty());
   w.see({w.seen_exited(id, killed(15))});
   EXPECT_EQ(w.job(id).state(), JobState::failed);
   EXPECT_EQ(w.view(id).reason, "stopped after kill_after: 60 s");
@@ -305,10 +306,12 @@ TEST(Observe, OnlyWhatMattersForPlacementGrowsTheVersion) {
       node_of("n1", {h100(), with_mig(a100(), {mig("1g.5gb", mebibytes(4864), 0, 1, 1)})});
   const auto changes = [&](const std::function<void(Node&)>& change) {
     Cluster cluster;
-    observe(cluster, report_of(base), t0);
+    EXPECT_TRUE(observe(cluster, State{}, report_of(base), t0));
+    const std::uint64_t version = cluster.version;
     Node next = base;
     change(next);
-    return observe(cluster, report_of(next), t0);
+    EXPECT_TRUE(observe(cluster, State{}, report_of(next), t0));
+    return cluster.version != version;
   };
   EXPECT_FALSE(changes([](Node&) {}));
   EXPECT_FALSE(changes([](Node& n) { n.gpus[0].utilization_percent = 97; }));
@@ -333,13 +336,126 @@ TEST(Observe, ASilentNodeBecomesUnreachableAndComesBackWithItsNextReport) {
   Policy policy;
   Cluster cluster;
   const Node n = node_of("n1", 1, h100());
-  observe(cluster, report_of(n), t0);
-  EXPECT_FALSE(observe_silence(cluster, policy, t0 + policy.node_silent_max));
-  EXPECT_TRUE(observe_silence(cluster, policy, t0 + policy.node_silent_max + microseconds(1)));
-  EXPECT_FALSE(cluster.nodes.at(n.id).reachable);
-  EXPECT_FALSE(observe_silence(cluster, policy, t0 + hours(1))) << "told once";
-  EXPECT_TRUE(observe(cluster, report_of(n), t0 + hours(1)));
-  EXPECT_TRUE(cluster.nodes.at(n.id).reachable);
+  observe(cluster, State{}, report_of(n), t0);
+  const auto contact_at = [&](Instant when) {
+    observe_silence(cluster, policy, when);
+    return cluster.nodes.at(n.id).contact;
+  };
+  EXPECT_EQ(contact_at(t0 + policy.node_silent_max), Contact::fresh);
+  EXPECT_EQ(contact_at(t0 + policy.node_silent_max + microseconds(1)), Contact::suspect);
+  EXPECT_EQ(contact_at(t0 + policy.node_unreachable_after + seconds(1)), Contact::unreachable);
+  EXPECT_EQ(contact_at(t0 + policy.node_lost_after + seconds(1)), Contact::lost);
+  const std::uint64_t version = cluster.version;
+  EXPECT_EQ(contact_at(t0 + hours(1)), Contact::lost);
+  EXPECT_EQ(cluster.version, version) << "told once";
+  EXPECT_TRUE(observe(cluster, State{}, report_of(n), t0 + hours(1)));
+  EXPECT_EQ(contact_at(t0 + hours(1)), Contact::fresh);
+}
+
+TEST(Observe, LateAndDoubledReportsAreDropped) {
+  Cluster cluster;
+  const Node n = node_of("n1", 1, h100());
+  const NodeReport first = report_of(n);
+  const NodeReport second = report_of(n);
+  EXPECT_TRUE(observe(cluster, State{}, second, t0));
+  EXPECT_FALSE(observe(cluster, State{}, first, t0)) << "it was overtaken";
+  EXPECT_FALSE(observe(cluster, State{}, second, t0)) << "it came twice";
+  NodeReport next_life = first;
+  next_life.life = 1;
+  EXPECT_TRUE(observe(cluster, State{}, next_life, t0)) << "the agent began anew";
+  NodeReport next_boot = first;
+  next_boot.node.boot_id = "another";
+  EXPECT_TRUE(observe(cluster, State{}, next_boot, t0)) << "the host began anew";
+  NodeReport former = report_of(n);
+  former.life = 9;
+  EXPECT_FALSE(observe(cluster, State{}, former, t0)) << "of a boot that is over";
+}
+
+TEST(Reboot, WhatWasGrantedBeforeDoesNotStartAfterIt) {
+  World w = two_gpus();
+  const JobId id = w.submitted(whole_gpus(1));
+  w.pass();
+  w.node.boot_id = "after";
+  w.later(seconds(60));
+  EXPECT_THAT(w.effects(), IsEmpty()) << "it may have begun before";
+  w.see({});
+  ASSERT_TRUE(w.job(id).finished);
+  EXPECT_THAT(w.job(id).finished->reason, HasSubstr("restarted"));
+  EXPECT_FALSE(w.job(id).holding());
+}
+
+TEST(Lost, OnlyWithALeaseThatHasEndedIsAnAttemptTakenForLost) {
+  World w = two_gpus();
+  JobSpec spec = whole_gpus(1);
+  spec.retry = {{RetryCause::node_lost}, 1};
+  const JobId id = w.submitted(spec);
+  w.start(id);
+  const auto facts_after = [&](Duration silence) {
+    observe_silence(w.cluster, w.policy, w.now + silence);
+    return tick(w.state, w.cluster, w.policy, w.now + silence);
+  };
+  EXPECT_THAT(facts_after(hours(2)), IsEmpty()) << "without leases it may still run";
+  w.cluster.engine.lease = minutes(30);
+  w.cluster.began = w.now;
+  EXPECT_THAT(facts_after(minutes(31)), IsEmpty()) << "5 % for uneven clocks";
+  w.cluster.nodes.at(w.node.id).lease_ends = w.now + hours(1);
+  EXPECT_THAT(facts_after(minutes(59)), IsEmpty()) << "the last lease that was sent counts";
+  const auto facts = facts_after(minutes(61));
+  ASSERT_THAT(only<Requeued>(facts), SizeIs(1));
+  EXPECT_THAT(only<Released>(facts), SizeIs(1));
+}
+
+TEST(Kill, WhatOutlivesItIsToldAndTwiceHoldsTheJob) {
+  World w = two_gpus();
+  JobSpec spec = whole_gpus(1);
+  spec.retry = {{RetryCause::failed}, 9};
+  const JobId id = w.submitted(spec);
+  for (int round = 1; round <= 2; ++round) {
+    w.start(id);
+    w.see({w.seen_exited(id, killed(9), false)});
+    EXPECT_TRUE(w.job(id).holding()) << "its devices are not proven free";
+    w.later(w.policy.kill_proof_max);
+    w.apply(tick(w.state, w.cluster, w.policy, w.now));
+    EXPECT_THAT(w.job(id).attempt->kill_failed, HasSubstr("KILL does not end"));
+    EXPECT_THAT(tick(w.state, w.cluster, w.policy, w.now), IsEmpty()) << "told once";
+    EXPECT_EQ(w.job(id).hold.has_value(), round == 2);
+    w.see({w.seen_exited(id, killed(9), true)});
+    EXPECT_FALSE(w.job(id).holding());
+    w.later(minutes(2));
+  }
+  w.pass();
+  EXPECT_EQ(w.job(id).state(), JobState::waiting) << "not node after node";
+  State again;
+  for (const Fact& f : facts_of(w.state)) fold(again, f, hours(1));
+  EXPECT_EQ(fingerprint(again), fingerprint(w.state));
+}
+
+TEST(Numbers, OfAttemptsThatTheStateDoesNotKnowAreNotGivenAgain) {
+  World w = two_gpus();
+  w.see({running({JobId(41), 1}, 77, w.now)});
+  EXPECT_EQ(w.state.next_job, 42u);
+  EXPECT_EQ(w.state.next_generation, 78u);
+  EXPECT_EQ(w.submitted(whole_gpus(1)), JobId(42));
+}
+
+TEST(Clock, WhenItIsSetSpansOfWhatIsUnderWayStayRight) {
+  World w = two_gpus();
+  JobSpec spec = whole_gpus(1);
+  spec.kill_after = hours(1);
+  const JobId id = w.submitted(spec);
+  w.start(id);
+  w.apply({*clock_set(w.state, {w.now, seconds(100), "boot"})});
+  EXPECT_EQ(clock_set(w.state, {w.now + hours(1), seconds(100) + hours(1), "boot"}), std::nullopt);
+  // A day back, half an hour later.
+  w.now = w.now + minutes(30) - hours(24);
+  const auto set = clock_set(w.state, {w.now, seconds(100) + minutes(30), "boot"});
+  ASSERT_TRUE(set);
+  EXPECT_EQ(set->by, Duration{} - hours(24));
+  w.apply({*set});
+  w.later(minutes(29));
+  EXPECT_THAT(only<StopRequested>(tick(w.state, w.cluster, w.policy, w.now)), IsEmpty());
+  w.later(minutes(1));
+  EXPECT_THAT(only<StopRequested>(tick(w.state, w.cluster, w.policy, w.now)), SizeIs(1));
 }
 
 TEST(Silence, NeitherKillsNorLosesWhatRuns) {  // B5 58
@@ -348,7 +464,7 @@ TEST(Silence, NeitherKillsNorLosesWhatRuns) {  // B5 58
   w.start(id);
   w.later(minutes(10));
   observe_silence(w.cluster, w.policy, w.now);
-  EXPECT_THAT(tick(w.state, w.policy, w.now), IsEmpty());
+  EXPECT_THAT(tick(w.state, w.cluster, w.policy, w.now), IsEmpty());
   EXPECT_EQ(w.job(id).state(), JobState::running);
   EXPECT_THAT(w.see({w.seen_running(id)}), IsEmpty());
   EXPECT_EQ(w.job(id).state(), JobState::running);

@@ -43,7 +43,7 @@ class Simulation {
     if (faults && pick(150) == 0) agent_.reboot();
     if (faults && pick(30) == 0) controller_restarts();
     if (!faults || pick(4) != 0) hear();
-    world_.apply(tick(world_.state, world_.policy, world_.now));
+    world_.apply(tick(world_.state, world_.cluster, world_.policy, world_.now));
     observe_silence(world_.cluster, world_.policy, world_.now);
     const std::uint64_t version = world_.state.ledger_version + world_.cluster.version;
     if (version != planned_ || pick(3) == 0) pass();  // at times for the retries that are due
@@ -64,9 +64,9 @@ class Simulation {
   void hear() {
     last_ = agent_.report(world_.now);
     heard_ = true;
-    observe(world_.cluster, last_, world_.now);
-    world_.apply(handle(world_.state, world_.policy, last_, world_.now));
-    if (!handle(world_.state, world_.policy, last_, world_.now).empty())
+    observe(world_.cluster, world_.state, last_, world_.now);
+    world_.apply(handle(world_.state, world_.cluster, world_.policy, last_, world_.now));
+    if (!handle(world_.state, world_.cluster, world_.policy, last_, world_.now).empty())
       fail("the same report twice told something new");
     act();
   }
@@ -87,7 +87,8 @@ class Simulation {
       std::advance(it, pick(static_cast<int>(acknowledged_.size())));
       (void)world_.cancel(*it, who, pick(2) == 0);
     } else if (what == 8 && pick(10) == 0) {
-      auto accepted = handle(world_.state, world_.policy, CancelAll{who}, world_.now);
+      auto accepted =
+          handle(world_.state, world_.cluster, world_.policy, CancelAll{who}, world_.now);
       world_.apply(accepted->facts);
     }
   }
@@ -115,6 +116,7 @@ class Simulation {
     const auto facts = pick(2) == 0 ? world_.journal : facts_of(world_.state);
     for (const Fact& f : facts) fold(again, f, world_.policy.fair_share_half_life);
     if (text_of(again) != text_of(world_.state)) fail("what was replayed is not what was there");
+    if (fingerprint(again) != fingerprint(world_.state)) fail("equal states, other fingerprints");
     world_.state = std::move(again);
     world_.cluster = Cluster{};
     heard_ = false;
@@ -122,6 +124,8 @@ class Simulation {
 
   void check() {
     if (!agent_.violation.empty()) fail(agent_.violation);
+    if (fingerprint(world_.state) != fingerprint_anew(world_.state))
+      fail("the fingerprint that fold keeps is not that of the state");
     for (const auto& [id, job] : world_.state.jobs) {
       const bool waits = world_.state.waiting.count(id) != 0;
       const bool holds = world_.state.holding.count(id) != 0;

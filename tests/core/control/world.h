@@ -61,7 +61,7 @@ struct World {
   }
   Result<Accepted> submit(const JobSpec& spec, const Identity& who = alice(),
                           Tier default_tier = Tier::batch) {
-    auto accepted = handle(state, cluster, policy, Submit{spec, who, default_tier}, now);
+    auto accepted = handle(state, cluster, policy, Submit{spec, who, default_tier, ""}, now);
     if (accepted) apply(accepted->facts);
     return accepted;
   }
@@ -69,15 +69,15 @@ struct World {
     return submit(spec, who).value().jobs.front();
   }
   Result<Accepted> cancel(JobId job, const Identity& who = alice(), bool admin = false) {
-    auto accepted = handle(state, policy, Cancel{job, who, admin}, now);
+    auto accepted = handle(state, cluster, policy, Cancel{job, who, admin}, now);
     if (accepted) apply(accepted->facts);
     return accepted;
   }
   // A report with these attempts; the facts that came of it.
   std::vector<Fact> see(std::vector<AttemptSeen> attempts) {
     const NodeReport report = report_of(node, now, std::move(attempts));
-    observe(cluster, report, now);
-    std::vector<Fact> facts = handle(state, policy, report, now);
+    EXPECT_TRUE(observe(cluster, state, report, now));
+    std::vector<Fact> facts = handle(state, cluster, policy, report, now);
     apply(facts);
     return facts;
   }

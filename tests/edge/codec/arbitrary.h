@@ -93,6 +93,9 @@ T arbitrary(Dice& dice) {
   } else if constexpr (IsMeasured<T>::value) {
     if (dice.flag()) return missing(arbitrary<MissingKind>(dice), arbitrary_text(dice));
     return arbitrary<typename T::value_type>(dice);
+  } else if constexpr (IsShared<T>::value) {
+    return std::make_shared<typename IsShared<T>::Value>(
+        arbitrary<typename IsShared<T>::Value>(dice));
   } else if constexpr (IsVector<T>::value) {
     T all;
     for (std::size_t i = dice.below(4); i > 0; --i)
@@ -107,6 +110,11 @@ T arbitrary(Dice& dice) {
     T value{};
     Filler filler{dice};
     fields(filler, value, Tag<T>{});
+    if constexpr (requires { value.submission; }) {  // what readers insist on
+      value.count = 1 + static_cast<int>(dice.below(3));
+      value.group_index = static_cast<int>(dice.below(100));
+      if (!value.parameters.empty()) value.parameters.resize(static_cast<std::size_t>(value.count));
+    }
     return value;
   }
 }

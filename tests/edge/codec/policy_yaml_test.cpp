@@ -42,7 +42,7 @@ limits:
   array_tasks_max: 6
   spec_bytes_max: 64KiB
   environment_bytes_max: 32KiB
-  finished_jobs_max: 7
+  pending_jobs_per_user_max: 7
   inputs_batch_max: 8
   connections_max: 9
   replicas_max: 10
@@ -66,7 +66,7 @@ limits:
   EXPECT_EQ(policy->limits.array_tasks_max, 6u);
   EXPECT_EQ(policy->limits.spec_bytes_max, 65'536u);
   EXPECT_EQ(policy->limits.environment_bytes_max, 32'768u);
-  EXPECT_EQ(policy->limits.finished_jobs_max, 7u);
+  EXPECT_EQ(policy->limits.pending_jobs_per_user_max, 7u);
   EXPECT_EQ(policy->limits.inputs_batch_max, 8u);
   EXPECT_EQ(policy->limits.connections_max, 9u);
   EXPECT_EQ(policy->limits.replicas_max, 10);

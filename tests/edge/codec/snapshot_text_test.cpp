@@ -17,14 +17,16 @@ std::vector<control::Fact> some_of_all() {
   const AttemptId id{JobId(3), 1};
   control::JobAccepted accepted;
   accepted.job = JobId(3);
-  accepted.spec = whole_gpus(1);
-  accepted.spec.env = {{"TEXT", "two\nlines and a \"quote\" \xFF", false}};
-  accepted.submitter = alice();
-  accepted.at = t0;
+  control::Submission submission;
+  submission.spec = whole_gpus(1);
+  submission.spec.env = {{"TEXT", "two\nlines and a \"quote\" \xFF", false}};
+  submission.submitter = alice();
+  submission.at = t0;
+  accepted.submission = std::make_shared<control::Submission>(submission);
   const Node node = node_of("n1", 1, h100());
   return {accepted,
           control::CancelRequested{JobId(3), "alice", at(1)},
-          control::Granted{id, 7, whole_grant(node, {0}), at(2)},
+          control::Granted{id, 7, whole_grant(node, {0}), at(2), "boot"},
           control::Started{id, 4711, at(3)},
           control::StopRequested{id, control::StopReason::cancelled, "why", seconds(10), at(4)},
           control::Exited{id, exit_code(3), at(5)},
@@ -33,7 +35,7 @@ std::vector<control::Fact> some_of_all() {
           control::Finished{JobId(3), control::Finished::Outcome::failed, "a reason", at(9)},
           control::JobCancelled{JobId(4), at(9)},
           control::UsageCarried{"alice", 123'456, at(10)},
-          control::CountersCarried{12, 34}};
+          control::CountersCarried{12, 34, 56}};
 }
 
 TEST(SnapshotText, WhatGoesInComesOut) {
@@ -44,8 +46,8 @@ TEST(SnapshotText, WhatGoesInComesOut) {
   ASSERT_EQ(read->size(), facts.size());
   for (std::size_t i = 0; i < facts.size(); ++i) EXPECT_EQ((*read)[i].index(), facts[i].index());
   EXPECT_EQ(snapshot_of(*read), text);
-  EXPECT_EQ(std::get<control::JobAccepted>((*read)[0]).spec.env,
-            std::get<control::JobAccepted>(facts[0]).spec.env);
+  EXPECT_EQ(std::get<control::JobAccepted>((*read)[0]).submission->spec.env,
+            std::get<control::JobAccepted>(facts[0]).submission->spec.env);
 }
 
 TEST(SnapshotText, IsOneLineAFact) {

@@ -56,7 +56,9 @@ void expect_what_happened(const State& state) {
   EXPECT_EQ(state.next_generation, 5u);
   EXPECT_EQ(state.waiting, std::set<JobId>{JobId(5)});
   EXPECT_EQ(state.holding, std::set<JobId>{JobId(4)});
-  EXPECT_EQ(state.finished, (std::deque<JobId>{JobId(1), JobId(2), JobId(3)}));
+  std::set<JobId> finished;
+  for (const auto& [end, id] : state.finished) finished.insert(id);
+  EXPECT_EQ(finished, (std::set<JobId>{JobId(1), JobId(2), JobId(3)}));
 
   const control::Job& train = state.jobs.at(JobId(1));
   EXPECT_EQ(train.state(), control::JobState::failed);

@@ -1,0 +1,114 @@
+// What the passing of time brings.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "core/control/conclude.h"
+#include "core/control/handle.h"
+
+namespace takt::control {
+namespace {
+
+void hard_stop(const Job& job, const Policy& policy, Instant now, std::vector<Fact>& facts) {
+  const Attempt& a = *job.attempt;
+  if (!job.spec().kill_after || !a.started || a.exit || a.stop) return;
+  if (now - *a.started < *job.spec().kill_after) return;
+  facts.push_back(StopRequested{
+      a.id, StopReason::kill_after,
+      fmt::format("stopped after kill_after: {} s", job.spec().kill_after->us / 1'000'000),
+      policy.stop_grace, now});
+}
+
+// It has ended, and something of it is still there. Its devices stay held; a job to which this
+// happens again and again is not sent to the next devices.
+void outlived_kill(const Job& job, const Policy& policy, Instant now, std::vector<Fact>& facts) {
+  const Attempt& a = *job.attempt;
+  if (!a.exit || !a.kill_failed.empty() || now - *a.ended < policy.kill_proof_max) return;
+  facts.push_back(KillFailed{
+      a.id,
+      fmt::format("attempt {} ended {} s ago and something of it is still on {}: a process that "
+                  "KILL does not end, or one that the driver shows. Its devices stay held; look at "
+                  "`takt gpus` and the kernel's log, and restart the host if it does not go away",
+                  to_string(a.id), (now - *a.ended).us / 1'000'000, a.grant.node.value),
+      now});
+  const int failures = static_cast<int>(job.kill_failures) + 1;
+  if (job.finished || job.hold || failures < policy.kill_failures_max) return;
+  facts.push_back(JobHeld{
+      job.id, "takt",
+      fmt::format("{} of its attempts could not be ended and hold devices: it is held, so that it "
+                  "does not go on to others. `takt release {}` lets it start again",
+                  failures, to_string(job.id)),
+      now});
+}
+
+// By the controller's time, with 5 % for clocks that run unevenly (crystals differ by far less).
+Instant lease_end(const Cluster& cluster, const SeenReport& seen) {
+  const Duration lease = *cluster.engine.lease;
+  return seen.lease_ends.value_or(cluster.began + lease + Duration{lease.us / 20});
+}
+
+void lost_with_node(const Job& job, const Cluster& cluster, Instant now, std::vector<Fact>& facts) {
+  const Attempt& a = *job.attempt;
+  if (!cluster.engine.lease || a.exit) return;
+  const auto node = cluster.nodes.find(a.grant.node);
+  if (node == cluster.nodes.end() || node->second.contact != Contact::lost) return;
+  if (now <= lease_end(cluster, node->second)) return;
+  ExitStatus exit;
+  exit.cause = ExitCause::lost;
+  exit.message = fmt::format(
+      "node {} has not been heard of for {} s: it has ended what ran there, the outcome is unknown",
+      a.grant.node.value, (now - node->second.received).us / 1'000'000);
+  facts.push_back(Exited{a.id, exit, now});
+  facts.push_back(conclude(job, exit, now));
+  facts.push_back(Released{a.id, now});
+}
+
+Contact contact_of(const SeenReport& seen, const Policy& policy, Instant now) {
+  const Duration silent = now - seen.received;
+  if (silent > policy.node_lost_after) return Contact::lost;
+  if (silent > policy.node_unreachable_after) return Contact::unreachable;
+  return silent > policy.node_silent_max ? Contact::suspect : Contact::fresh;
+}
+
+}  // namespace
+
+std::vector<Fact> tick(const State& state, const Cluster& cluster, const Policy& policy,
+                       Instant now) {
+  std::vector<Fact> facts;
+  for (const JobId id : state.holding) {
+    const Job& job = state.jobs.at(id);
+    hard_stop(job, policy, now, facts);
+    outlived_kill(job, policy, now, facts);
+    lost_with_node(job, cluster, now, facts);
+  }
+  return facts;
+}
+
+void observe_silence(Cluster& cluster, const Policy& policy, Instant now) {
+  for (auto& [id, seen] : cluster.nodes) {
+    const Contact contact = std::max(seen.contact, contact_of(seen, policy, now));
+    if (contact == seen.contact) continue;
+    seen.contact = contact;
+    ++cluster.version;
+  }
+}
+
+std::optional<ClockSet> clock_set(const State& state, const ClockReading& reading) {
+  const Duration offset{reading.wall.us - reading.since_boot.us};
+  if (state.clock.boot_id != reading.boot_id) return ClockSet{{}, reading.boot_id, offset};
+  const Duration by = offset - state.clock.offset;
+  if (by < kClockSetMin && Duration{-by.us} < kClockSetMin) return std::nullopt;
+  return ClockSet{by, reading.boot_id, offset};
+}
+
+std::string to_string(Contact contact) {
+  switch (contact) {
+    case Contact::fresh: return "fresh";
+    case Contact::suspect: return "suspect";
+    case Contact::unreachable: return "unreachable";
+    case Contact::lost: break;
+  }
+  return "lost";
+}
+
+}  // namespace takt::control
