@@ -73,9 +73,11 @@ class AgentTest : public launch::LaunchTest {
     ASSERT_TRUE(channel_->write(codec::encode_effect(effect), seconds(5)));
   }
   void start(const control::LaunchOrder& what) {
-    control::Start effect;
-    effect.order = what;
-    send(effect);
+    ASSERT_TRUE(wait_for_reports(1));  // orders answer a report
+    start(what, {report_.node.boot_id, report_.life, report_.sequence});
+  }
+  void start(const control::LaunchOrder& what, const control::Basis& basis) {
+    send(control::Start{what, basis});
   }
   // Reads reports until one is as wanted: true, and it is `report_`.
   bool wait_for_report(const std::function<bool(const NodeReport&)>& wanted) {
@@ -278,6 +280,23 @@ TEST_F(AgentTest, AStopWhileAShimIsAtWorkDoesNotMakeItsAttemptGone) {
   stop_at_once(1);  // as the controller does with every report
   ASSERT_TRUE(wait_until_gone(1));
   EXPECT_EQ(of(report_, 1)->exit->message, "stopped before it was started");
+}
+
+TEST_F(AgentTest, AStartThatIsOlderThanWhatWasForgottenSinceIsDropped) {
+  ASSERT_TRUE(wait_for_reports(1));
+  const control::Basis before{report_.node.boot_id, report_.life, report_.sequence};
+  start(order(1, "exit 0"));
+  ASSERT_TRUE(wait_until_gone(1));
+  send(control::Forget{attempt(1)});
+  ASSERT_TRUE(wait_for_report([](const NodeReport& report) { return of(report, 1) == nullptr; }));
+  start(order(1, "exit 0"), before);  // a second copy of the order, very late
+  control::Basis other_life = before;
+  other_life.life += 1;
+  start(order(2, "exit 0"), other_life);
+  start(order(3, "exit 0"));
+  ASSERT_TRUE(wait_until_gone(3));
+  EXPECT_EQ(of(report_, 1), nullptr) << "it would have run twice";
+  EXPECT_EQ(of(report_, 2), nullptr);
 }
 
 }  // namespace

@@ -284,7 +284,7 @@ TEST_F(ApiTest, SecretsAreInNoAnswerWhateverIsAsked) {
   EXPECT_THAT(told_, Not(HasSubstr(kSecret)));
   // And yet the job gets it.
   const control::State state = life_->published();
-  EXPECT_EQ(state.jobs.at(JobId(1)).spec().env[0].value, kSecret);
+  EXPECT_EQ(state.environment_of(state.jobs.at(JobId(1))).at(0).value, kSecret);
 }
 
 TEST_F(ApiTest, LogsComeInPiecesToTheOwnerAndAdminsOnly) {
