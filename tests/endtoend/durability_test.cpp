@@ -204,5 +204,24 @@ TEST(Durability, AJournalThatLostAcknowledgedRecordsIsNotServedUntilThatIsAccept
   EXPECT_GT(std::stoll(takt.start({"--", "true"})), 1'000'000);
 }
 
+TEST(Durability, ANewStateFolderNeitherAdoptsNorEndsTheJobsOfAnother) {
+  Takt takt(kFleet);
+  takt.serve();
+  const std::string mark = (takt.folder() / "mark").string();
+  const std::string old_job =
+      takt.start({"-g", "1", "--", "sh", "-c", "sleep 6; echo old >> " + mark});
+  ASSERT_TRUE(eventually([&] { return takt.state_of(old_job) == "running"; }));
+  takt.kill_server();
+  std::filesystem::rename(takt.folder() / "state", takt.folder() / "state-before");
+
+  takt.serve();
+  const std::string new_job = takt.start({"--cpus", "1", "--", "sh", "-c", "sleep 60"});
+  EXPECT_EQ(new_job, old_job) << "numbers begin anew: only the state's identity tells them apart";
+  ASSERT_TRUE(eventually([&] { return takt.state_of(new_job) == "running"; }));
+  EXPECT_EQ(takt.takt({"cancel", new_job}).code, 0);
+  ASSERT_TRUE(eventually([&] { return takt.state_of(new_job) == "cancelled"; }));
+  EXPECT_TRUE(eventually([&] { return lines_of(mark) == 1; })) << "the other's job went on";
+}
+
 }  // namespace
 }  // namespace takt::endtoend

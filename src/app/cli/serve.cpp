@@ -33,10 +33,8 @@ int serve(const ServeFlags& flags) {
   options.accept_loss = flags.accept_loss;
   options.multi_user = ::geteuid() == 0 && !flags.user;
   options.sample_interval = *sample;
-  options.agent_command = {own_program(), "agent",
-                           "--fd",        "{fd}",
-                           "--records",   places->runtime_dir + "/jobs",
-                           "--logs",      places->state_dir + "/logs",
+  options.agent_command = {own_program(), "agent",     "--fd",   "{fd}",
+                           "--records",   "{records}", "--logs", places->state_dir + "/logs",
                            "--sample",    flags.sample};
   options.note = [](const std::string& sentence) { tell(sentence); };
   options.ready = [](const std::string& summary) {

@@ -137,9 +137,24 @@ Result<void> open_stores(const ServeOptions& options, const Policy& policy, Part
   return parts.controller->recover();
 }
 
+// The records of this state's attempts. Another state folder on this machine has its own, with the
+// same numbers: its attempts are neither adopted nor ended, and their processes are respected.
+Result<std::string> records_folder(const ServeOptions& options, const Controller& controller) {
+  std::string folder = options.runtime_dir + "/jobs";
+  controller.read([&](const control::Sight& sight) {
+    if (!sight.state.identity.empty()) folder += "/" + sight.state.identity;
+  });
+  if (auto ok = make_folder(folder, 0700); !ok) return tl::make_unexpected(ok.error());
+  return folder;
+}
+
 Result<void> start_engine(const ServeOptions& options, const Policy& policy, Parts& parts) {
   engine::LocalEngineOptions engine;
   engine.agent_command = options.agent_command;
+  auto records = records_folder(options, *parts.controller);
+  if (!records) return tl::make_unexpected(records.error());
+  for (std::string& word : engine.agent_command)
+    if (word == "{records}") word = *records;
   engine.takt_version = options.version;
   engine.silent_max = policy.node_silent_max;
   Controller* controller = parts.controller.get();

@@ -18,7 +18,8 @@ struct ServeOptions {
   std::string socket_path;
   std::string policy_file;   // empty: built-in
   bool accept_loss = false;  // open a journal of which acknowledged records are missing
-  std::vector<std::string> agent_command;  // "{fd}" stands for the socket
+  std::vector<std::string> agent_command;  // "{fd}" stands for the socket, "{records}"
+                                           // for the folder of shim records
   bool multi_user = false;                 // root's server: everybody may connect
   Duration sample_interval = seconds(1);
   std::function<void(const std::string&)> note;   // sentences for the log
