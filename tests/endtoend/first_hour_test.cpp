@@ -1,4 +1,6 @@
 // The smallest whole journeys of a newcomer.
+#include <nlohmann/json.hpp>
+
 #include "endtoend/harness.h"
 
 namespace takt::endtoend {
@@ -22,6 +24,20 @@ TEST(EndToEnd, NothingIsLeftRunningWhenTheServerStops) {
   ASSERT_TRUE(eventually([&] { return takt.state_of(id) == "running"; }));
   EXPECT_EQ(takt.takt({"cancel", id}).code, 0);
   EXPECT_TRUE(eventually([&] { return takt.state_of(id) == "cancelled"; }));
+}
+
+TEST(FirstHour, AHeldJobWaitsUntilItIsReleased) {
+  Takt takt(four_gpus());
+  takt.serve();
+  const std::string first = takt.start({"-g", "4", "--", "sleep", "60"});
+  const std::string id = takt.start({"-g", "1", "--", "true"});
+  EXPECT_EQ(takt.takt({"hold", id}).code, 0);
+  EXPECT_EQ(takt.takt({"cancel", first}).code, 0);
+  ASSERT_TRUE(eventually([&] { return takt.state_of(first) == "cancelled"; }));
+  EXPECT_EQ(takt.job(id)["waiting_for"][0]["blocker"], "held");
+  EXPECT_EQ(takt.takt({"hold", "99"}).code, 1);
+  EXPECT_EQ(takt.takt({"release", id}).code, 0);
+  EXPECT_TRUE(eventually([&] { return takt.state_of(id) == "done"; }));
 }
 
 }  // namespace

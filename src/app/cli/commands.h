@@ -70,6 +70,8 @@ int ps(const PsFlags& flags);
 
 int why(const std::string& id, bool json);
 int logs(const std::string& id, bool follow, const std::string& stream);
+int hold(const std::vector<std::string>& ids);
+int release(const std::vector<std::string>& ids);
 int cancel(const std::vector<std::string>& ids, bool all, bool json);
 int gpus(bool json);
 int workloads(bool json);

@@ -225,6 +225,26 @@ class Api {
     return json(codec::cancel_reply_json(head(), accepted->jobs));
   }
 
+  // `Command`: HoldJob or ReleaseJob; `act` hands it to the controller.
+  template <class Command, class Act>
+  Response change(const Request& request, const Captures& captures, Act act) const {
+    auto id = job_id(captures);
+    if (!id) return http::error_response(id.error());
+    auto identity = context_.directory.look_up(request.peer.uid, request.peer.gid);
+    if (!identity) return http::error_response(identity.error());
+    auto accepted = act(Command{*id, std::move(*identity), admin(request.peer)});
+    if (!accepted) return http::error_response(accepted.error());
+    return json(codec::cancel_reply_json(head(accepted->warnings), accepted->jobs));
+  }
+  Response hold(const Request& request, const Captures& captures) const {
+    return change<control::HoldJob>(
+        request, captures, [&](auto command) { return context_.controller.hold(command); });
+  }
+  Response release(const Request& request, const Captures& captures) const {
+    return change<control::ReleaseJob>(
+        request, captures, [&](auto command) { return context_.controller.release(command); });
+  }
+
   Response cancel_all(const Request& request) const {
     auto identity = context_.directory.look_up(request.peer.uid, request.peer.gid);
     if (!identity) return http::error_response(identity.error());
@@ -355,6 +375,10 @@ http::Router make_router(ApiContext& context) {
              [api](const Request& r, const Captures&) { return api->cancel_all(r); });
   router.add("GET", "/v1/jobs/{id}",
              [api](const Request& r, const Captures& c) { return api->show(r, c); });
+  router.add("POST", "/v1/jobs/{id}/hold",
+             [api](const Request& r, const Captures& c) { return api->hold(r, c); });
+  router.add("POST", "/v1/jobs/{id}/release",
+             [api](const Request& r, const Captures& c) { return api->release(r, c); });
   router.add("POST", "/v1/jobs/{id}/cancel",
              [api](const Request& r, const Captures& c) { return api->cancel(r, c); });
   router.add("GET", "/v1/jobs/{id}/logs",
