@@ -10,9 +10,11 @@ int ps(const PsFlags& flags) {
   if (flags.all) query["all"] = "true";
   if (!flags.user.empty()) query["user"] = flags.user;
   if (!flags.state.empty()) query["state"] = flags.state;
-  // A terminal gets what fits a few screens; files and pipes get everything.
-  const int limit = flags.limit.value_or(flags.json || !on_terminal() ? 0 : 200);
-  query["limit"] = std::to_string(limit);
+  // A terminal gets what fits a few screens; files and pipes get what the server gives unasked.
+  if (flags.limit)
+    query["limit"] = std::to_string(*flags.limit);
+  else if (!flags.json && on_terminal())
+    query["limit"] = "200";
   return print(session, "/v1/jobs", query, flags.json);
 }
 

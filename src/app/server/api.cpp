@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "app/report/report.h"
+#include "app/server/job_list.h"
 #include "app/server/log_reader.h"
 #include "edge/codec/api_json.h"
 
@@ -17,6 +18,7 @@ using http::Request;
 using http::Response;
 
 constexpr Duration kWaitMax = seconds(30);  // of one long poll
+constexpr std::size_t kDayMax = 20'000;     // jobs that the summary of a day looks at
 
 Response json(std::string body, int status = 200) {
   Response response;
@@ -87,48 +89,56 @@ class Api {
   // ---- jobs -----------------------------------------------------------------------------------
 
   Response list(const Request& request) const {
-    const bool all = query(request, "all", "false") == "true";
-    const std::string user = query(request, "user", "");
-    auto state_asked =
+    JobsAsked asked;
+    asked.finished = query(request, "all", "false") == "true";
+    asked.user = query(request, "user", "");
+    auto state =
         one_of(request, "state", "",
                {"", "waiting", "starting", "running", "stopping", "done", "failed", "cancelled"});
-    if (!state_asked) return http::error_response(state_asked.error());
-    const std::string& state = *state_asked;
-    auto limit = number("limit", query(request, "limit", "0"), 0, 1'000'000);
-    if (!limit) return http::error_response(limit.error());
-    std::vector<control::JobView> jobs;
-    std::vector<control::NodeView> nodes;
-    control::Counts counts;
+    if (!state) return http::error_response(state.error());
+    asked.state = *state;
     auto format_asked = one_of(request, "format", "json", {"json", "text", "live", "day"});
     if (!format_asked) return http::error_response(format_asked.error());
     const std::string& format = *format_asked;
-    context_.controller.read([&](const control::Sight& sight) {
-      jobs = control::job_views(sight, all || !state.empty());
-      if (format == "live") nodes = control::node_views(sight.cluster);
-      if (format == "live") counts = control::counts(sight.state);
-    });
-    std::erase_if(jobs, [&](const control::JobView& job) {
-      return (!user.empty() && job.user != user) ||
-             (!state.empty() && control::to_string(job.state) != state);
-    });
+    auto limit =
+        number("limit", query(request, "limit", std::to_string(JobsAsked::kListed)), 0, 1'000'000);
+    if (!limit) return http::error_response(limit.error());
+    const auto rows = static_cast<std::size_t>(*limit);
+    asked.limit = rows;
+    const Instant now = context_.clock();
+    if (format == "day") {
+      asked.ended_from = now - hours(24);
+      asked.limit = kDayMax;
+    }
+    auto found = find_jobs(context_.controller, context_.archive, asked);
+    if (!found) return http::error_response(found.error());
+    std::vector<std::string> notes;
+    if (found->hidden > 0)
+      notes.push_back(fmt::format("{} older jobs that are over are not shown: --limit 0 shows all",
+                                  found->hidden));
+    std::vector<control::JobView>& jobs = found->jobs;
     if (format == "json") {
-      if (*limit > 0 && jobs.size() > static_cast<std::size_t>(*limit))
-        jobs.resize(static_cast<std::size_t>(*limit));
-      return json(codec::jobs_json(head(), jobs));
+      if (rows > 0 && jobs.size() > rows) jobs.resize(rows);
+      return json(codec::jobs_json(head(notes), jobs));
     }
     auto screen = screen_of(request);
     if (!screen) return http::error_response(screen.error());
-    const Instant now = context_.clock();
-    if (format == "text")
-      return text(report::jobs_table(jobs, now, *screen, static_cast<std::size_t>(*limit)));
-    if (format == "live") return live(jobs, nodes, counts, now, *screen, *limit);
-    return day(jobs, now, *screen);
+    if (format == "day") return day(jobs, now, *screen);
+    if (format == "live") return live(jobs, now, *screen, *limit);
+    std::string table = report::jobs_table(jobs, now, *screen, rows);
+    for (const std::string& note : notes) table += "… " + note + "\n";
+    return text(std::move(table));
   }
 
   // The number of unfinished jobs that will end by themselves lets a watcher know when to leave.
-  Response live(const std::vector<control::JobView>& jobs,
-                const std::vector<control::NodeView>& nodes, const control::Counts& counts,
-                Instant now, const report::Screen& screen, std::int64_t rows) const {
+  Response live(const std::vector<control::JobView>& jobs, Instant now,
+                const report::Screen& screen, std::int64_t rows) const {
+    std::vector<control::NodeView> nodes;
+    control::Counts counts;
+    context_.controller.read([&](const control::Sight& sight) {
+      nodes = control::node_views(sight.cluster);
+      counts = control::counts(sight.state);
+    });
     Response response =
         text(report::live_screen(jobs, nodes, counts, now, screen, static_cast<std::size_t>(rows)));
     const auto unfinished = std::count_if(jobs.begin(), jobs.end(), [](const control::JobView& j) {
@@ -191,11 +201,9 @@ class Api {
       if (!timeout) return http::error_response(timeout.error());
       wait(*id, *wait_for == "ended", std::min(milliseconds(*timeout), kWaitMax), request.stop);
     }
-    std::optional<control::JobView> view;
-    context_.controller.read([&](const control::Sight& sight) {
-      const auto it = sight.state.jobs.find(*id);
-      if (it != sight.state.jobs.end()) view = control::job_view(sight, it->second);
-    });
+    auto found = find_job(context_.controller, context_.archive, *id);
+    if (!found) return http::error_response(found.error());
+    const auto& view = *found;
     if (!view) return http::error_response(no_such_job(*id));
     if (*format == "text") {
       auto screen = screen_of(request);
@@ -268,7 +276,7 @@ class Api {
                    std::min(milliseconds(*wait_ms), kWaitMax),
                    request.peer.uid,
                    admin(request.peer)};
-    auto piece = read_log(context_.controller, log, request.stop);
+    auto piece = read_log(context_.controller, context_.archive, log, request.stop);
     if (!piece) return http::error_response(piece.error());
     Response response;
     response.content_type = "application/octet-stream";

@@ -3,6 +3,7 @@
 // everything else is read from what the loop published.
 #include <string>
 
+#include "app/server/archive.h"
 #include "app/server/backup.h"
 #include "app/server/controller.h"
 #include "app/server/measurements.h"
@@ -21,7 +22,8 @@ struct ApiContext {
   std::int64_t pid = 0;
   std::uint32_t server_uid = 0;  // whoever runs the server may do everything, like root
   Clock clock;
-  Backups* backups = nullptr;  // null: none can be made
+  Backups* backups = nullptr;          // null: none can be made
+  const Archivist* archive = nullptr;  // null: only the live state is looked at
 };
 
 // The context must outlive the router.

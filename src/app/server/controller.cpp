@@ -7,14 +7,12 @@
 
 #include "core/schedule/decide.h"
 #include "edge/codec/journal_json.h"
-#include "edge/codec/snapshot_text.h"
 
 namespace takt::server {
 namespace {
 
 // How often the loop looks at the clock when nothing comes in: hard stops, retries, silent nodes.
 constexpr auto kTick = std::chrono::milliseconds(500);
-constexpr int kSnapshotVersion = 1;
 // More than a journal between two backups holds; as a round number it is seen in `takt ps`.
 constexpr std::uint64_t kSkippedNumbers = 1'000'000;
 
@@ -22,36 +20,19 @@ constexpr std::uint64_t kSkippedNumbers = 1'000'000;
 
 Controller::Controller(store::JournalPort& journal, Measurements& measurements,
                        ControllerOptions options)
-    : journal_(journal), measurements_(measurements), options_(std::move(options)) {}
+    : journal_(journal),
+      measurements_(measurements),
+      options_(std::move(options)),
+      snapshotter_(journal,
+                   {options_.policy.fair_share_half_life, options_.snapshot_every, options_.note}) {
+}
 
 Controller::~Controller() { stop(); }
 
 Result<void> Controller::recover() {
-  auto snapshot = journal_.latest_snapshot();
-  if (!snapshot) return tl::make_unexpected(snapshot.error());
-  const Duration half_life = options_.policy.fair_share_half_life;
-  std::uint64_t after = 0;
-  if (*snapshot) {
-    const store::Snapshot& found = **snapshot;
-    if (found.version != kSnapshotVersion)
-      return fail(ErrorKind::invalid,
-                  fmt::format("the journal's snapshot has version {}, this takt reads version {}: "
-                              "use the takt that wrote it, or a newer one",
-                              found.version, kSnapshotVersion));
-    if (!found.warning.empty()) options_.note(found.warning);
-    auto facts = codec::facts_from_snapshot(found.body);
-    if (!facts) return tl::make_unexpected(facts.error());
-    for (const control::Fact& fact : *facts) fold(state_, fact, half_life);
-    after = found.sequence;
-  }
-  auto replayed = journal_.replay(after, [&](const store::Record& record) -> Result<void> {
-    auto fact = codec::decode_fact({record.kind, record.version, record.body});
-    if (!fact)
-      return fail_at(fmt::format("record {} of the journal", record.sequence), fact.error());
-    fold(state_, *fact, half_life);
-    return {};
-  });
-  if (!replayed) return replayed;
+  auto recovered = snapshotter_.recover();
+  if (!recovered) return tl::make_unexpected(recovered.error());
+  state_ = std::move(*recovered);
   if (auto ok = skip_forgotten_numbers(); !ok) return ok;
   cluster_.engine = options_.engine;
   cluster_.began = options_.clock();
@@ -79,7 +60,7 @@ Result<void> Controller::skip_forgotten_numbers() {
 void Controller::start(SendEffects send) {
   send_ = std::move(send);
   loop_ = std::thread([this] { run(); });
-  snapshots_ = std::thread([this] { snapshot_loop(); });
+  snapshotter_.start();
 }
 
 void Controller::stop() {
@@ -89,15 +70,7 @@ void Controller::stop() {
   }
   inputs_changed_.notify_all();
   if (loop_.joinable()) loop_.join();
-  {
-    const std::lock_guard lock(snapshot_mutex_);
-    snapshot_stopping_ = true;
-  }
-  snapshot_changed_.notify_all();
-  if (snapshots_.joinable()) {
-    snapshots_.join();
-    keep_snapshot();
-  }
+  snapshotter_.stop();
 }
 
 Result<control::Accepted> Controller::call(What what) {
@@ -293,14 +266,8 @@ void Controller::publish(Batch& batch) {
     published_sequence_ = journal_.last_sequence();
   }
   published_changed_.notify_all();
-  since_snapshot_ += batch.facts.size();
-  if (since_snapshot_ < options_.snapshot_every) return;
-  since_snapshot_ = 0;
-  {
-    const std::lock_guard lock(snapshot_mutex_);
-    snapshot_wanted_ = true;
-  }
-  snapshot_changed_.notify_all();
+  if (!batch.facts.empty())
+    snapshotter_.appended(published_sequence_, batch.facts.size(), control::fingerprint(state_));
 }
 
 void Controller::release(Batch& batch) {
@@ -392,37 +359,11 @@ report::WaitLog Controller::waits() const {
 }
 
 std::string Controller::problem() const {
-  const std::shared_lock lock(published_mutex_);
-  return problem_;
-}
-
-void Controller::snapshot_loop() {
-  while (true) {
-    {
-      std::unique_lock lock(snapshot_mutex_);
-      snapshot_changed_.wait(lock, [&] { return snapshot_wanted_ || snapshot_stopping_; });
-      if (snapshot_stopping_) return;
-      snapshot_wanted_ = false;
-    }
-    keep_snapshot();
-  }
-}
-
-void Controller::keep_snapshot() {
-  std::vector<control::Fact> facts;
-  std::uint64_t sequence = 0;
   {
     const std::shared_lock lock(published_mutex_);
-    facts = control::facts_of(published_);
-    sequence = published_sequence_;
+    if (!problem_.empty()) return problem_;
   }
-  if (sequence == 0) return;
-  auto latest = journal_.latest_snapshot();
-  if (latest && *latest && (*latest)->sequence >= sequence) return;
-  if (auto ok = journal_.save_snapshot(sequence, kSnapshotVersion, codec::snapshot_of(facts)); !ok)
-    options_.note("no snapshot could be kept: " + ok.error().message);
-  else if (auto pruned = journal_.prune(sequence); !pruned)
-    options_.note("the journal could not be shortened: " + pruned.error().message);
+  return snapshotter_.problem();
 }
 
 }  // namespace takt::server

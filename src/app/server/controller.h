@@ -17,6 +17,7 @@
 
 #include "app/report/wait_log.h"
 #include "app/server/measurements.h"
+#include "app/server/snapshotter.h"
 #include "core/control/handle.h"
 #include "core/control/reconcile.h"
 #include "core/control/views.h"
@@ -38,7 +39,7 @@ struct ControllerOptions {
   std::string identity;
   control::EngineInfo engine;
   Note note;
-  std::size_t snapshot_every = 10'000;  // facts
+  std::size_t snapshot_every = 10'000;  // facts, at least
 };
 
 // What a dry run answers.
@@ -82,7 +83,8 @@ class Controller {
             std::stop_token stop) const;
   // What jobs have waited for since this server runs.
   report::WaitLog waits() const;
-  // A sentence when nothing can be acknowledged at present; else empty.
+  // A sentence when nothing can be acknowledged at present, or when the journal does not fold to
+  // the state that is worked with; else empty.
   std::string problem() const;
   const Policy& policy() const { return options_.policy; }
 
@@ -118,8 +120,6 @@ class Controller {
   void release(Batch& batch);
   void act(const Batch& batch);
   void log_waits();
-  void keep_snapshot();
-  void snapshot_loop();
 
   store::JournalPort& journal_;
   Measurements& measurements_;
@@ -131,7 +131,6 @@ class Controller {
   control::Cluster cluster_;
   std::uint64_t planned_version_ = 0;
   std::optional<Instant> next_retry_;
-  std::uint64_t since_snapshot_ = 0;
 
   // What is on disk, and what readers see.
   mutable std::shared_mutex published_mutex_;
@@ -151,13 +150,9 @@ class Controller {
   std::deque<Input> inputs_;
   bool stopping_ = false;
 
-  std::mutex snapshot_mutex_;
-  std::condition_variable snapshot_changed_;
-  bool snapshot_wanted_ = false;
-  bool snapshot_stopping_ = false;
+  Snapshotter snapshotter_;
 
   std::thread loop_;
-  std::thread snapshots_;
 };
 
 }  // namespace takt::server

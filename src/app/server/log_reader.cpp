@@ -24,32 +24,42 @@ struct Source {
   Bytes log_max;
 };
 
-Result<Source> source_of(const Controller& controller, const LogRequest& request) {
-  Result<Source> source;
+Result<Source> source_in(const control::Sight& sight, const control::Job& job,
+                         const LogRequest& request) {
+  if (job.submitter().uid != request.uid && !request.admin)
+    return fail(ErrorKind::forbidden,
+                fmt::format("the output of job {} is {}'s: only {} and admins may read it",
+                            to_string(job.id), job.submitter().user, job.submitter().user));
+  Source source;
+  if (job.attempt) {
+    const AttemptId id = job.attempt->id;
+    source.path = request.stderr_stream ? control::stderr_path(sight.places, id)
+                                        : control::stdout_path(sight.places, id);
+  }
+  source.log_max = sight.places.log_max;
+  source.ended = static_cast<bool>(job.finished);
+  return source;
+}
+
+Result<Source> source_of(const Controller& controller, const Archivist* archive,
+                         const LogRequest& request) {
+  std::optional<Result<Source>> source;
   controller.read([&](const control::Sight& sight) {
     const auto it = sight.state.jobs.find(request.job);
-    if (it == sight.state.jobs.end()) {
-      source = fail(
-          ErrorKind::not_found,
-          fmt::format("there is no job {}: `takt ps --all` lists all", to_string(request.job)));
-      return;
-    }
-    const control::Job& job = it->second;
-    if (job.submitter().uid != request.uid && !request.admin) {
-      source = fail(ErrorKind::forbidden,
-                    fmt::format("the output of job {} is {}'s: only {} and admins may read it",
-                                to_string(job.id), job.submitter().user, job.submitter().user));
-      return;
-    }
-    if (job.attempt) {
-      const AttemptId id = job.attempt->id;
-      source->path = request.stderr_stream ? control::stderr_path(sight.places, id)
-                                           : control::stdout_path(sight.places, id);
-    }
-    source->log_max = sight.places.log_max;
-    source->ended = job.finished.has_value();
+    if (it != sight.state.jobs.end()) source = source_in(sight, it->second, request);
   });
-  return source;
+  if (source) return *source;
+  if (archive != nullptr) {
+    auto archived = archive->find(request.job);
+    if (!archived) return tl::make_unexpected(archived.error());
+    if (*archived)
+      controller.read([&](const control::Sight& sight) {
+        source = source_in(sight, (*archived)->job(), request);
+      });
+  }
+  if (source) return *source;
+  return fail(ErrorKind::not_found,
+              fmt::format("there is no job {}: `takt ps --all` lists all", to_string(request.job)));
 }
 
 // A descriptor that is closed at the end.
@@ -124,12 +134,12 @@ Result<LogPiece> read_log_file(const std::string& path, std::int64_t offset, Byt
   }
 }
 
-Result<LogPiece> read_log(const Controller& controller, const LogRequest& request,
-                          std::stop_token stop) {
+Result<LogPiece> read_log(const Controller& controller, const Archivist* archive,
+                          const LogRequest& request, std::stop_token stop) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(request.wait.us);
   while (true) {
     // The state first: what was written before the end is then surely read.
-    auto source = source_of(controller, request);
+    auto source = source_of(controller, archive, request);
     if (!source) return tl::make_unexpected(source.error());
     auto read = read_log_file(source->path, request.offset, source->log_max);
     if (!read) return read;

@@ -5,6 +5,7 @@
 #include <stop_token>
 #include <string>
 
+#include "app/server/archive.h"
 #include "app/server/controller.h"
 
 namespace takt::server {
@@ -28,7 +29,8 @@ struct LogPiece {
 // `log_max` is for the sentence.
 Result<LogPiece> read_log_file(const std::string& path, std::int64_t offset, Bytes log_max);
 
-Result<LogPiece> read_log(const Controller& controller, const LogRequest& request,
-                          std::stop_token stop);
+// `archive` may be null: then only the live state is looked at.
+Result<LogPiece> read_log(const Controller& controller, const Archivist* archive,
+                          const LogRequest& request, std::stop_token stop);
 
 }  // namespace takt::server

@@ -104,6 +104,7 @@ struct Parts {
   std::unique_ptr<store::Journal> journal;
   std::unique_ptr<Measurements> measurements;
   std::unique_ptr<Controller> controller;
+  std::unique_ptr<Archivist> archivist;
   std::unique_ptr<engine::LocalEngine> engine;
 };
 
@@ -134,7 +135,21 @@ Result<void> open_stores(const ServeOptions& options, const Policy& policy, Part
   control.note = options.note;
   parts.controller =
       std::make_unique<Controller>(*parts.journal, *parts.measurements, std::move(control));
-  return parts.controller->recover();
+  if (auto ok = parts.controller->recover(); !ok) return ok;
+
+  std::unique_ptr<store::Archive> archive;
+  if (auto opened = store::Archive::open(options.state_dir + "/archive.db"))
+    archive = std::move(*opened);
+  else
+    options.note("finished jobs stay in the live state, those of before are not shown: " +
+                 opened.error().message);
+  Archivist::Options archiving;
+  archiving.logs = options.state_dir + "/logs";
+  archiving.clock = wall_clock;
+  archiving.note = options.note;
+  parts.archivist =
+      std::make_unique<Archivist>(std::move(archive), *parts.controller, std::move(archiving));
+  return {};
 }
 
 // The records of this state's attempts. Another state folder on this machine has its own, with the
@@ -214,9 +229,10 @@ Result<int> serve(const ServeOptions& options) {
   store::Journal* journal = parts.journal.get();
   Backups backups(options.state_dir,
                   [journal](const std::string& to) { return journal->back_up(to); });
-  ApiContext context{
-      *parts.controller, *parts.measurements, directory,   options.version, options.state_dir,
-      wall_clock(),      ::getpid(),          ::geteuid(), wall_clock,      &backups};
+  ApiContext context{*parts.controller, *parts.measurements,  directory,
+                     options.version,   options.state_dir,    wall_clock(),
+                     ::getpid(),        ::geteuid(),          wall_clock,
+                     &backups,          parts.archivist.get()};
   const http::Router router = make_router(context);
   http::ServerOptions http;
   http.socket_path = options.socket_path;
@@ -227,9 +243,11 @@ Result<int> serve(const ServeOptions& options) {
       http, [&router](const http::Request& request) { return router.route(request); });
   if (!server) return tl::make_unexpected(server.error());
 
+  parts.archivist->start();
   options.ready(summary_of(*parts.controller, options.socket_path));
   wait_for_signal();
   (*server)->stop();
+  parts.archivist->stop();
   parts.controller->stop();
   parts.engine->stop();
   return 0;

@@ -26,6 +26,20 @@ struct Limits {
   Bytes log_bytes_max = mebibytes(256);
 };
 
+// Finished jobs: when they move from the live state to the archive, and when they leave that.
+struct FinishedRules {
+  std::size_t live_max = 1'000;
+  Duration live_for = hours(1);
+  Duration keep = hours(24 * 90);
+  Bytes archive_bytes_max = gibibytes(1);
+};
+
+// What finished jobs printed. Files of jobs that are not over are never removed.
+struct LogRules {
+  Duration keep = hours(24 * 90);
+  Bytes bytes_max = gibibytes(100);  // of all log files together, on disk
+};
+
 struct Policy {
   int version = 1;
   std::string revision = "built-in";
@@ -48,6 +62,8 @@ struct Policy {
       {Tier::training, hours(8)}, {Tier::batch, hours(1)}, {Tier::experimental, hours(24)}};
   int size_margin_percent =
       25;  // "could be smaller" when peak x (1 + margin) is far under the grant
+  FinishedRules finished;
+  LogRules logs;
   Limits limits;
 };
 

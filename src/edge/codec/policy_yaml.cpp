@@ -44,6 +44,8 @@ class PolicyReader {
           [this](auto& v, auto& p) { span(v, p, seconds(1), hours(1), policy_.node_silent_max); }},
          {"time_estimate", [this](auto& v, auto& p) { time_estimate(v, p); }},
          {"size_margin", [this](auto& v, auto& p) { size_margin(v, p); }},
+         {"finished", [this](auto& v, auto& p) { finished(v, p); }},
+         {"logs", [this](auto& v, auto& p) { logs(v, p); }},
          {"limits", [this](auto& v, auto& p) { limits(v, p); }}},
         "a policy; expected fields such as stop_grace: 10s");
   }
@@ -105,6 +107,35 @@ class PolicyReader {
             v.line, p, describe(v) + " is out of range; expected 1KiB to " + format_size(max));
       to = static_cast<std::size_t>(found.value);
     };
+  }
+  YamlFields::Read bytes(Bytes& to, Bytes min, Bytes max) {
+    return [this, &to, min, max](const YamlValue& v, const std::string& p) {
+      Bytes found;
+      if (!f_.parsed(v, p, parse_size, found)) return;
+      if (found < min || found > max)
+        return f_.faults.add(v.line, p,
+                             describe(v) + " is out of range; expected " + format_size(min) +
+                                 " to " + format_size(max));
+      to = found;
+    };
+  }
+  YamlFields::Read days(Duration& to) {
+    return [this, &to](const YamlValue& v, const std::string& p) {
+      span(v, p, minutes(1), hours(24 * 3650), to);
+    };
+  }
+  void finished(const YamlValue& v, const std::string& p) {
+    FinishedRules& rules = policy_.finished;
+    f_.map(v, p,
+           {{"live_max", count(rules.live_max, 1'000'000)},
+            {"live_for", days(rules.live_for)},
+            {"keep", days(rules.keep)},
+            {"archive_bytes_max", bytes(rules.archive_bytes_max, mebibytes(1), gibibytes(1024))}});
+  }
+  void logs(const YamlValue& v, const std::string& p) {
+    f_.map(v, p,
+           {{"keep", days(policy_.logs.keep)},
+            {"bytes_max", bytes(policy_.logs.bytes_max, mebibytes(1), gibibytes(1 << 20))}});
   }
   void limits(const YamlValue& v, const std::string& p) {
     Limits& l = policy_.limits;
@@ -200,6 +231,12 @@ std::string policy_to_yaml(const Policy& policy) {
   for (const auto& [tier, span] : policy.time_estimate)
     out += fmt::format("  {}: {}\n", to_string(tier), exact_span(span));
   out += fmt::format("size_margin: {}%\n", policy.size_margin_percent);
+  const FinishedRules& f = policy.finished;
+  out += fmt::format(
+      "finished:\n  live_max: {}\n  live_for: {}\n  keep: {}\n  archive_bytes_max: {}B\n",
+      f.live_max, exact_span(f.live_for), exact_span(f.keep), f.archive_bytes_max.value);
+  out += fmt::format("logs:\n  keep: {}\n  bytes_max: {}B\n", exact_span(policy.logs.keep),
+                     policy.logs.bytes_max.value);
   const Limits& l = policy.limits;
   out += fmt::format(
       "limits:\n  pending_jobs_max: {}\n  array_tasks_max: {}\n  spec_bytes_max: {}B\n"

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -17,6 +18,7 @@ namespace takt::store {
 class MemoryJournal final : public JournalPort {
  public:
   Result<void> append(const std::vector<Record>& batch) override {
+    const std::lock_guard lock(mutex_);
     std::uint64_t next = last_sequence_;
     for (const Record& record : batch) {
       if (record.sequence != ++next) {
@@ -34,14 +36,21 @@ class MemoryJournal final : public JournalPort {
 
   Result<void> replay(std::uint64_t after_sequence,
                       const std::function<Result<void>(const Record&)>& each) override {
+    std::vector<Record> all;
+    std::uint64_t last = 0;
+    {
+      const std::lock_guard lock(mutex_);
+      all = records;
+      last = last_sequence_;
+    }
     std::uint64_t expected = after_sequence + 1;
-    for (const Record& record : records) {
+    for (const Record& record : all) {
       if (record.sequence <= after_sequence) continue;
       if (record.sequence != expected) break;
       ++expected;
       if (auto done = each(record); !done) return done;
     }
-    if (expected <= last_sequence_) {
+    if (expected <= last) {
       return fail(ErrorKind::invalid, "record " + std::to_string(expected) + " is missing");
     }
     return {};
@@ -49,44 +58,54 @@ class MemoryJournal final : public JournalPort {
 
   Result<void> save_snapshot(std::uint64_t sequence, int version,
                              const std::string& body) override {
+    const std::lock_guard lock(mutex_);
     if (sequence > last_sequence_ ||
         (!snapshots.empty() && snapshots.back().sequence >= sequence)) {
       return fail(ErrorKind::invalid, "no snapshot can be kept at " + std::to_string(sequence));
     }
     snapshots.push_back(Snapshot{sequence, version, body, {}});
+    ++snapshots_saved;
     if (snapshots.size() > 2) snapshots.erase(snapshots.begin());
     return {};
   }
 
   Result<std::optional<Snapshot>> latest_snapshot() override {
+    const std::lock_guard lock(mutex_);
     if (snapshots.empty()) return std::optional<Snapshot>();
     return std::optional<Snapshot>(snapshots.back());
   }
 
   Result<std::optional<Snapshot>> snapshot_before(std::uint64_t sequence) override {
+    const std::lock_guard lock(mutex_);
     for (auto it = snapshots.rbegin(); it != snapshots.rend(); ++it)
       if (it->sequence < sequence) return std::optional<Snapshot>(*it);
     return std::optional<Snapshot>();
   }
 
   Result<void> prune(std::uint64_t up_to_sequence) override {
+    const std::lock_guard lock(mutex_);
     if (snapshots.size() < 2) return {};
     const std::uint64_t last = std::min(up_to_sequence, snapshots.front().sequence);
     std::erase_if(records, [last](const Record& record) { return record.sequence <= last; });
     return {};
   }
 
-  std::uint64_t last_sequence() const override { return last_sequence_; }
+  std::uint64_t last_sequence() const override {
+    const std::lock_guard lock(mutex_);
+    return last_sequence_;
+  }
   bool may_have_forgotten() const override { return forgot; }
 
   bool forgot = false;  // as after an accepted loss
 
-  // What happened, for tests to look at.
+  // What happened, for tests to look at while nobody calls.
   std::vector<Record> records;       // not pruned
   std::vector<std::size_t> batches;  // sizes, in the order they were appended
   std::vector<Snapshot> snapshots;   // oldest first, at most two
+  std::size_t snapshots_saved = 0;   // in all
 
  private:
+  mutable std::mutex mutex_;
   std::uint64_t last_sequence_ = 0;
 };
 

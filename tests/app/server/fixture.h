@@ -97,11 +97,12 @@ class GateJournal final : public store::JournalPort {
 class Life {
  public:
   explicit Life(store::JournalPort& journal, std::size_t snapshot_every = 1'000'000,
-                const std::string& logs = "/nowhere") {
+                const std::string& logs = "/nowhere", const Policy& policy = Policy{}) {
     Measurements::Options measuring;
     measuring.note = [this](const std::string& s) { note(s); };
     measurements = std::make_unique<Measurements>(nullptr, measuring);
     ControllerOptions options;
+    options.policy = policy;
     options.places = {logs, "/run/takt.sock"};
     options.clock = [this] { return Instant{clock_us}; };
     options.note = [this](const std::string& s) { note(s); };

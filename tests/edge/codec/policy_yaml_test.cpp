@@ -37,6 +37,8 @@ stop_grace: 30s
 node_silent_max: 1m
 time_estimate: {serving: 100d, training: 12h, batch: 2h, experimental: 4h}
 size_margin: 40%
+finished: {live_max: 11, live_for: 10m, keep: 30h, archive_bytes_max: 20MiB}
+logs: {keep: 20h, bytes_max: 3GiB}
 limits:
   pending_jobs_max: 5
   array_tasks_max: 6
@@ -62,6 +64,12 @@ limits:
   EXPECT_EQ(policy->time_estimate.at(Tier::batch), hours(2));
   EXPECT_EQ(policy->time_estimate.at(Tier::experimental), hours(4));
   EXPECT_EQ(policy->size_margin_percent, 40);
+  EXPECT_EQ(policy->finished.live_max, 11u);
+  EXPECT_EQ(policy->finished.live_for, minutes(10));
+  EXPECT_EQ(policy->finished.keep, hours(30));
+  EXPECT_EQ(policy->finished.archive_bytes_max, mebibytes(20));
+  EXPECT_EQ(policy->logs.keep, hours(20));
+  EXPECT_EQ(policy->logs.bytes_max, gibibytes(3));
   EXPECT_EQ(policy->limits.pending_jobs_max, 5u);
   EXPECT_EQ(policy->limits.array_tasks_max, 6u);
   EXPECT_EQ(policy->limits.spec_bytes_max, 65'536u);
@@ -107,6 +115,10 @@ TEST(PolicyYaml, MistakesAreNamed) {
        "p.yaml: line 1: size_margin: '2000%' is out of range; expected 0% to 1000%"},
       {"limits: {log_bytes_max: 100KiB}",
        "p.yaml: line 1: limits.log_bytes_max: '100KiB' is out of range; expected 1MiB to 1TiB"},
+      {"finished: {keep: 1s}",
+       "p.yaml: line 1: finished.keep: '1s' is out of range; expected 1m to 3650d"},
+      {"logs: {bytes_max: 1B}",
+       "p.yaml: line 1: logs.bytes_max: '1B' is out of range; expected 1.0 MiB to 1024.0 TiB"},
       {"limits: {connections_max: 0}",
        "p.yaml: line 1: limits.connections_max: '0' is not a limit; expected a whole number from 1 "
        "to 100000"},

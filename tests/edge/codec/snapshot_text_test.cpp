@@ -56,6 +56,33 @@ TEST(SnapshotText, IsOneLineAFact) {
             some_of_all().size());
 }
 
+TEST(SnapshotText, TheFingerprintStandsInFrontAndComesOut) {
+  const auto facts = some_of_all();
+  const Fingerprint print{3, 0xFEDC'BA98'7654'3210};
+  const std::string text = snapshot_of(facts, print);
+  EXPECT_EQ(text, "fingerprint 3 fedcba9876543210\n" + snapshot_of(facts));
+  std::size_t seen = 0;
+  const auto read = read_snapshot(text, [&](control::Fact) {
+    ++seen;
+    return Result<void>();
+  });
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, print);
+  EXPECT_EQ(seen, facts.size());
+  EXPECT_EQ(facts_from_snapshot(text)->size(), facts.size());
+  const auto none = read_snapshot(snapshot_of(facts), [](control::Fact) { return Result<void>(); });
+  EXPECT_EQ(*none, std::nullopt);
+}
+
+TEST(SnapshotText, ADamagedFingerprintIsNamed) {
+  for (const char* text : {"fingerprint 1 xyz\n", "fingerprint 1\n", "fingerprint  12\n",
+                           "fingerprint 1 12", "fingerprint 1 12 \n", "fingerprint "}) {
+    const auto read = facts_from_snapshot(text);
+    ASSERT_FALSE(read) << text;
+    EXPECT_THAT(read.error().message, HasSubstr("line 1 is not a fingerprint")) << text;
+  }
+}
+
 TEST(SnapshotText, OfNothingIsNothing) {
   EXPECT_EQ(snapshot_of({}), "");
   const auto read = facts_from_snapshot("");

@@ -56,9 +56,9 @@ void expect_what_happened(const State& state) {
   EXPECT_EQ(state.next_generation, 5u);
   EXPECT_EQ(state.waiting, std::set<JobId>{JobId(5)});
   EXPECT_EQ(state.holding, std::set<JobId>{JobId(4)});
-  std::set<JobId> finished;
-  for (const auto& [end, id] : state.finished) finished.insert(id);
-  EXPECT_EQ(finished, (std::set<JobId>{JobId(1), JobId(2), JobId(3)}));
+  const std::set<std::pair<Instant, JobId>> ends = {
+      {at(9100), JobId(1)}, {at(9102), JobId(2)}, {at(9104), JobId(3)}};
+  EXPECT_EQ(state.finished, ends);
 
   const control::Job& train = state.jobs.at(JobId(1));
   EXPECT_EQ(train.state(), control::JobState::failed);
@@ -70,9 +70,10 @@ void expect_what_happened(const State& state) {
   EXPECT_EQ(train.attempt->grant.devices.size(), 2u);
   EXPECT_EQ(train.submitter().user, "alice");
   EXPECT_EQ(train.spec().retry.max, 1);
-  ASSERT_EQ(train.spec().env.size(), 3u);
-  EXPECT_TRUE(train.spec().env[1].secret);
-  EXPECT_EQ(train.spec().env[2].value, std::string("\xFF\x01 half \xE2\x82", 11));
+  const control::Environment& environment = state.environment_of(train);
+  ASSERT_EQ(environment.size(), 3u);
+  EXPECT_TRUE(environment[1].secret);
+  EXPECT_EQ(environment[2].value, std::string("\xFF\x01 half \xE2\x82", 11));
 
   const control::Job& sweep = state.jobs.at(JobId(2));
   EXPECT_EQ(sweep.state(), control::JobState::cancelled);
@@ -101,6 +102,8 @@ TEST(GoldenJournal, WhatRelease01WroteIsReadFromItsRecordsAndFromItsSnapshot) {
   EXPECT_EQ((*journal)->last_sequence(), 24u);
   expect_what_happened(folded(**journal, false));
   expect_what_happened(folded(**journal, true));
+  EXPECT_EQ(fingerprint(folded(**journal, false)), fingerprint(folded(**journal, true)));
+  EXPECT_EQ(fingerprint(folded(**journal, false)), fingerprint_anew(folded(**journal, false)));
 }
 
 TEST(GoldenJournal, WhatRelease01WroteGoesOnUnderThisVersion) {
