@@ -88,6 +88,8 @@ Result<control::State> Snapshotter::recover() {
   kept_ = folded->after;
   last_lines_ = folded->lines;
   since_ = static_cast<std::size_t>(journal_.last_sequence() - folded->after);
+  // After a crash a proper end keeps one even if nothing new has come.
+  mark_ = {journal_.last_sequence(), control::fingerprint(folded->state)};
   return std::move(folded->state);
 }
 

@@ -8,6 +8,7 @@
 #include "edge/codec/snapshot_text.h"
 #include "edge/store/fixture.h"
 #include "edge/store/journal.h"
+#include "edge/store/tail_note.h"
 #include "support/places.h"
 
 namespace takt::store {
@@ -115,6 +116,48 @@ TEST(GoldenJournal, WhatRelease01WroteGoesOnUnderThisVersion) {
   const auto journal = Journal::open(path);
   ASSERT_TRUE(journal) << journal.error().message;
   EXPECT_EQ(folded(**journal, true).jobs.at(JobId(5)).state(), control::JobState::cancelled);
+}
+
+TEST(GoldenJournal, WhatRelease02WroteIsReadFromItsRecordsAndFromItsSnapshot) {
+  const TempFolder folder;
+  const std::string path = folder / "journal.db";
+  make_database(path, "journal-v2.sql");
+  ASSERT_TRUE(TailNote::create(path, 27));
+  const auto journal = Journal::open(path);
+  ASSERT_TRUE(journal) << journal.error().message;
+  for (const bool from_snapshot : {false, true}) {
+    const State state = folded(**journal, from_snapshot);
+    EXPECT_EQ(state.identity, "0123456789abcdef");
+    EXPECT_EQ(state.next_job, 6u);
+    EXPECT_EQ(state.next_generation, 4u);
+    EXPECT_EQ(state.jobs.size(), 4u) << "job 2 has left for the archive";
+    EXPECT_EQ(state.waiting, (std::set<JobId>{JobId(1), JobId(5)}));
+    EXPECT_EQ(state.holding, std::set<JobId>{JobId(4)});
+    EXPECT_EQ(state.finished, (std::set<std::pair<Instant, JobId>>{{at(160), JobId(3)}}));
+    EXPECT_EQ(state.usage.at("alice").amount, 294'000);
+    EXPECT_EQ(state.clock.offset, seconds(1'789'993'600));
+    const control::Job& train = state.jobs.at(JobId(1));
+    EXPECT_FALSE(train.hold);
+    EXPECT_EQ(train.kill_failures, 1u);
+    EXPECT_EQ(train.attempt->kill_failed, "process 4711 outlives KILL");
+    EXPECT_EQ(state.environment_of(train).size(), 3u);
+    EXPECT_EQ(state.jobs.at(JobId(3)).parameters.at("x"), "two");
+    EXPECT_EQ(state.jobs.at(JobId(4)).attempt->boot_id, "boot-1");
+    EXPECT_EQ(state.jobs.at(JobId(5)).hold->reason, "later");
+    EXPECT_EQ(fingerprint(state), fingerprint_anew(state));
+  }
+  EXPECT_EQ(fingerprint(folded(**journal, false)), fingerprint(folded(**journal, true)));
+}
+
+TEST(GoldenJournal, EveryKindOfRecordIsInOneOfThem) {
+  std::string all;
+  for (const char* golden : {"journal-v1.sql", "journal-v2.sql"})
+    all += read_file(testing::source_folder() + "/tests/edge/store/golden/" + golden);
+  for (const std::string& kind : codec::fact_kinds()) {
+    const bool record = all.find("'" + kind + "'") != std::string::npos;
+    const bool in_snapshot = all.find(kind + " ") != std::string::npos;
+    EXPECT_TRUE(record || in_snapshot) << kind << ": write a golden journal that has it";
+  }
 }
 
 }  // namespace
