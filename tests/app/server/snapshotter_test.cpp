@@ -1,6 +1,10 @@
 // Snapshots are made from what is on disk and kept only when they fit what the loop noted.
 #include "app/server/snapshotter.h"
 
+#include <filesystem>
+#include <fstream>
+
+#include "edge/store/journal.h"
 #include "fixture.h"
 
 namespace takt::server {
@@ -128,6 +132,36 @@ TEST_F(FingerprintedSnapshots, ALargeStateIsNotWrittenAnewForEveryFewFacts) {
   EXPECT_GT(*kept.rbegin(), 400u);
   EXPECT_LT(memory_.snapshots_saved, snapshots);
   EXPECT_GE(memory_.snapshots_saved, 2u);
+}
+
+// What a later version of takt wrote on disk is refused, and keeps every byte.
+TEST(JournalOfANewerTakt, IsRefusedWithASentenceAndLeftAsItIs) {
+  std::string folder = (std::filesystem::temp_directory_path() / "takt-newer-XXXXXX").string();
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  const std::string path = folder + "/journal.db";
+  const auto whole = codec::encode_fact(control::CountersCarried{3, 4, 5});
+  const auto bytes_of = [&](const std::string& end) {
+    std::ifstream file(path + end, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  };
+  for (const store::Record& newer :
+       {store::Record{2, whole.version + 1, whole.kind, whole.body},
+        store::Record{2, 1, "moon-landed", "{}"}, store::Record{2, 1, "finished", "{\"job\":"}}) {
+    std::filesystem::remove_all(folder);
+    std::filesystem::create_directory(folder);
+    ASSERT_TRUE(store::Journal::open(path).value()->append(
+        {{1, whole.version, whole.kind, whole.body}, newer}));
+    const std::string before = bytes_of("") + bytes_of(".tail");
+    {
+      const auto journal = store::Journal::open(path).value();
+      const auto refused = Snapshotter(*journal, {}).recover();
+      ASSERT_FALSE(refused) << newer.kind;
+      EXPECT_THAT(refused.error().message, HasSubstr("record 2 of the journal"));
+    }
+    EXPECT_EQ(bytes_of("") + bytes_of(".tail"), before) << newer.kind;
+    EXPECT_EQ(bytes_of("-wal"), "");
+  }
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace
