@@ -110,7 +110,8 @@ void add_looking(CLI::App& app, Choice& c) {
   ps->add_option("--user", c.ps.user, "of this user");
   ps->add_option("--state", c.ps.state,
                  "waiting, starting, running, stopping, done, failed or cancelled");
-  ps->add_option("--limit", c.ps.limit, "at most so many lines; 0: all");
+  ps->add_option("--limit", c.ps.limit,
+                 "at most so many lines, the newest of those that are over; 0: all");
   ps->add_flag("--json", c.ps.json);
   ps->footer("Examples:\n  takt ps\n  takt ps --all --user bob\n  takt ps --json | jq .jobs");
   ps->callback([&c] { c.command = [&c] { return cli::ps(c.ps); }; });
