@@ -223,5 +223,32 @@ TEST(Durability, ANewStateFolderNeitherAdoptsNorEndsTheJobsOfAnother) {
   EXPECT_TRUE(eventually([&] { return lines_of(mark) == 1; })) << "the other's job went on";
 }
 
+TEST(Durability, JobsThatLeftForTheArchiveAreFoundAlsoAfterACrash) {
+  Takt takt(four_gpus());
+  const std::string policy = takt.write("policy.yaml", "finished: {live_max: 1}\n");
+  takt.serve({"--policy", policy});
+  std::string first;
+  for (int i = 0; i < 4; ++i) {
+    const std::string id = takt.start({"--", "echo", "printed"});
+    if (first.empty()) first = id;
+    ASSERT_TRUE(eventually([&] { return takt.state_of(id) == "done"; }));
+  }
+  // The archivist looks every five seconds; the last job's end was seen by then, and three moved.
+  const std::filesystem::path journal = takt.folder() / "state/journal.db-wal";
+  ASSERT_TRUE(eventually([&] {
+    std::ifstream in(journal, std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(in)), {});
+    return bytes.find("archived{\"jobs\":[") != std::string::npos;
+  }));
+  takt.kill_server();
+  takt.serve({"--policy", policy});
+  EXPECT_EQ(takt.json({"ps", "--all"})["jobs"].size(), 4u);
+  EXPECT_EQ(takt.state_of(first), "done");
+  EXPECT_EQ(takt.takt({"logs", first}).out, "printed\n");
+  const auto two = takt.json({"ps", "--all", "--limit", "2"});
+  EXPECT_EQ(two["jobs"].size(), 2u);
+  EXPECT_NE(two["warnings"].dump().find("2 older jobs that are over"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace takt::endtoend
