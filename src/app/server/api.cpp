@@ -223,13 +223,22 @@ class Api {
         at_most, std::move(stop));
   }
 
+  // The loop does not know jobs that have left for the archive.
+  Error refusal(const Error& error, JobId id) const {
+    if (error.kind != ErrorKind::not_found) return error;
+    const auto found = find_job(context_.controller, context_.archive, id);
+    if (!found || !*found) return error;
+    return {ErrorKind::conflict, fmt::format("job {} has already ended ({})", to_string(id),
+                                             control::to_string((*found)->state))};
+  }
+
   Response cancel(const Request& request, const Captures& captures) const {
     auto id = job_id(captures);
     if (!id) return http::error_response(id.error());
     auto identity = context_.directory.look_up(request.peer.uid, request.peer.gid);
     if (!identity) return http::error_response(identity.error());
     auto accepted = context_.controller.cancel({*id, std::move(*identity), admin(request.peer)});
-    if (!accepted) return http::error_response(accepted.error());
+    if (!accepted) return http::error_response(refusal(accepted.error(), *id));
     return json(codec::cancel_reply_json(head(), accepted->jobs));
   }
 
@@ -241,7 +250,7 @@ class Api {
     auto identity = context_.directory.look_up(request.peer.uid, request.peer.gid);
     if (!identity) return http::error_response(identity.error());
     auto accepted = act(Command{*id, std::move(*identity), admin(request.peer)});
-    if (!accepted) return http::error_response(accepted.error());
+    if (!accepted) return http::error_response(refusal(accepted.error(), *id));
     return json(codec::cancel_reply_json(head(accepted->warnings), accepted->jobs));
   }
   Response hold(const Request& request, const Captures& captures) const {

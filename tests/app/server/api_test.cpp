@@ -213,6 +213,25 @@ TEST_F(ApiTest, WhatHasEndedCannotBeCancelledAgain) {
   EXPECT_THAT(error_of(again), HasSubstr("already ended"));
 }
 
+TEST_F(ApiTest, WhatIsInTheArchiveIsShownAndHasEnded) {
+  submitted(whole_gpus(2));
+  const std::string id = submitted(whole_gpus(2));
+  ASSERT_EQ(status("POST", "/v1/jobs/" + id + "/cancel"), 200);
+  Archivist archivist(store::Archive::open((logs_ / "archive.db").string()).value(),
+                      *life_->controller,
+                      {logs_.string(), [] { return t0 + hours(48); }, [](const std::string&) {}});
+  context_->archive = &archivist;
+  ASSERT_EQ(archivist.archive_finished(), 1u);
+  ASSERT_EQ(life_->published().jobs.count(JobId(2)), 0u);
+  EXPECT_EQ(json::parse(ask("GET", "/v1/jobs/" + id).body).at("state"), "cancelled");
+  EXPECT_EQ(json::parse(ask("GET", "/v1/jobs?all=true").body).at("jobs").size(), 2u);
+  EXPECT_EQ(status("GET", "/v1/jobs/" + id + "/logs"), 200);
+  const http::Response again = ask("POST", "/v1/jobs/" + id + "/cancel");
+  EXPECT_EQ(again.status, 409);
+  EXPECT_THAT(error_of(again), HasSubstr("already ended (cancelled)"));
+  EXPECT_EQ(status("POST", "/v1/jobs/99/cancel"), 404);
+}
+
 TEST_F(ApiTest, CancelAllEndsOnlyTheCallersJobs) {
   submitted(whole_gpus(2), kAlice);
   submitted(whole_gpus(1), kAlice);
