@@ -140,7 +140,8 @@ TEST(BadInput, TwoServersOnOneStateFolderAreRefused) {
   Takt takt(four_gpus());
   takt.serve();
   const Outcome second =
-      takt.serve_expecting_refusal({"--socket", (takt.folder() / "second.sock").string()});
+      takt.serve_expecting_refusal({"--socket", (takt.folder() / "second.sock").string(),
+                                    "--runtime-dir", (takt.folder() / "second-run").string()});
   EXPECT_EQ(second.code, 1);
   EXPECT_NE(second.err.find("journal"), std::string::npos) << second.err;
 }

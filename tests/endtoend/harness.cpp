@@ -131,6 +131,44 @@ bool eventually(const std::function<bool()>& holds, int limit_seconds) {
   }
 }
 
+Beside::Beside(std::vector<std::string> argv, const std::map<std::string, std::string>& environment,
+               const std::filesystem::path& folder) {
+  std::string name = (folder / "beside.XXXXXX").string();
+  if (::mkdtemp(name.data()) == nullptr) std::abort();
+  out_ = std::filesystem::path(name) / "out";
+  err_ = std::filesystem::path(name) / "err";
+  std::vector<std::string> env = merged_environment(environment);
+  auto words = pointers(argv);
+  auto pairs = pointers(env);
+  pid_ = ::fork();
+  if (pid_ == 0) {
+    ::dup2(::open("/dev/null", O_RDONLY), 0);
+    ::dup2(::open(out_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644), 1);
+    ::dup2(::open(err_.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644), 2);
+    if (::chdir(folder.c_str()) != 0) ::_exit(126);
+    ::execve(words[0], words.data(), pairs.data());
+    ::_exit(127);
+  }
+}
+
+Beside::~Beside() {
+  if (code_ >= 0) return;
+  ::kill(pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+std::string Beside::out() const { return read_all(out_); }
+std::string Beside::err() const { return read_all(err_); }
+void Beside::signal(int number) const { ::kill(pid_, number); }
+
+int Beside::wait(int limit_seconds) {
+  int status = 0;
+  if (code_ < 0 &&
+      eventually([&] { return ::waitpid(pid_, &status, WNOHANG) == pid_; }, limit_seconds))
+    code_ = exit_code_of(status);
+  return code_;
+}
+
 std::string Takt::program(const std::string& name) {
   return ::takt::testing::build_folder() + "/" + name;
 }
@@ -234,6 +272,12 @@ Outcome Takt::takt_as(unsigned uid, const std::vector<std::string>& arguments) c
   std::vector<std::string> argv = {copy.string()};
   argv.insert(argv.end(), arguments.begin(), arguments.end());
   return run_program(argv, environment_, 60, uid, "/tmp");
+}
+
+Beside Takt::beside(const std::vector<std::string>& arguments) const {
+  std::vector<std::string> argv = {program("takt")};
+  argv.insert(argv.end(), arguments.begin(), arguments.end());
+  return Beside(std::move(argv), environment_, folder_);
 }
 
 nlohmann::json Takt::json(std::vector<std::string> arguments) const {

@@ -27,6 +27,28 @@ Outcome run_program(const std::vector<std::string>& argv,
 // True as soon as `holds` is; false after `limit_seconds`.
 bool eventually(const std::function<bool()>& holds, int limit_seconds = 30);
 
+// A program that runs beside the test; killed with it.
+class Beside {
+ public:
+  // What it prints goes into files of this folder.
+  Beside(std::vector<std::string> argv, const std::map<std::string, std::string>& environment,
+         const std::filesystem::path& folder);
+  ~Beside();
+  Beside(Beside&&) = delete;
+
+  std::string out() const;  // so far
+  std::string err() const;
+  void signal(int number) const;
+  // Its exit code (128 + signal); -1 when it has not ended in time.
+  int wait(int limit_seconds = 30);
+
+ private:
+  std::filesystem::path out_;
+  std::filesystem::path err_;
+  int pid_ = 0;
+  int code_ = -1;
+};
+
 class Takt {
  public:
   // A fleet from YAML text (emulator/README.md).
@@ -47,6 +69,7 @@ class Takt {
 
   Outcome takt(const std::vector<std::string>& arguments, int limit_seconds = 60) const;
   Outcome takt_as(unsigned uid, const std::vector<std::string>& arguments) const;
+  Beside beside(const std::vector<std::string>& arguments) const;
   nlohmann::json json(std::vector<std::string> arguments) const;  // adds --json, expects exit 0
   nlohmann::json job(const std::string& id) const;
   std::string state_of(const std::string& id) const;

@@ -46,6 +46,7 @@ int agent(const AgentFlags& flags);
 struct RunFlags {
   JobFlags job;
   bool detach = false;
+  std::string reconnect = "5m";  // waits so long for a server that is away
   std::vector<std::string> command;
 };
 int run(const RunFlags& flags);
@@ -69,9 +70,17 @@ struct PsFlags {
 int ps(const PsFlags& flags);
 
 int why(const std::string& id, bool json);
-int logs(const std::string& id, bool follow, const std::string& stream);
 int hold(const std::vector<std::string>& ids);
 int release(const std::vector<std::string>& ids);
+
+struct LogsFlags {
+  std::string id;
+  bool follow = false;
+  std::string stream = "both";
+  std::string reconnect = "5m";
+};
+int logs(const LogsFlags& flags);
+
 int cancel(const std::vector<std::string>& ids, bool all, bool json);
 int gpus(bool json);
 int workloads(bool json);
@@ -83,6 +92,7 @@ struct TopFlags {
   bool until_idle = false;  // until nothing but services is unfinished
   bool once = false;
   std::string interval = "1s";
+  std::string reconnect = "5m";
 };
 int top(const TopFlags& flags);
 

@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "app/cli/commands.h"
+#include "app/cli/output.h"
 #include "app/cli/places.h"
 #include "app/cli/session.h"
 #include "edge/codec/api_json.h"
@@ -54,6 +55,12 @@ void check_server(std::vector<Check>& checks) {
     checks.push_back({"server", false, answer.error().message});
     return;
   }
+  if (answer->status >= 400) {
+    const auto sentence = codec::read_error(answer->body);
+    checks.push_back(
+        {"server", false, sentence ? *sentence : fmt::format("it answered {}", answer->status)});
+    return;
+  }
   auto status = codec::read_status(answer->body);
   if (!status) {
     checks.push_back({"server", false, status.error().message});
@@ -91,6 +98,7 @@ int doctor(bool json) {
   check_server(checks);
   bool fine = true;
   std::string list;
+  std::string text;
   for (const Check& check : checks) {
     fine = fine && check.fine;
     if (json)
@@ -98,13 +106,13 @@ int doctor(bool json) {
           fmt::format(R"({}{{"name": {}, "fine": {}, "detail": {}}})", list.empty() ? "" : ", ",
                       http::json_quoted(check.name), check.fine, http::json_quoted(check.detail));
     else
-      fmt::print("{:<4} {:<11} {}\n", check.fine ? "ok" : "BAD", check.name, check.detail);
+      text += fmt::format("{:<4} {:<11} {}\n", check.fine ? "ok" : "BAD", check.name, check.detail);
   }
   if (json)
-    fmt::print(R"({{"takt": "{}", "warnings": [], "fine": {}, "checks": [{}]}})"
-               "\n",
-               TAKT_VERSION, fine, list);
-  return fine ? kExitFine : kExitFailed;
+    text = fmt::format(R"({{"takt": "{}", "warnings": [], "fine": {}, "checks": [{}]}})"
+                       "\n",
+                       TAKT_VERSION, fine, list);
+  return put(text, fine ? kExitFine : kExitFailed);
 }
 
 }  // namespace takt::cli

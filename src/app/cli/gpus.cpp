@@ -4,9 +4,9 @@
 #include <time.h>
 
 #include <chrono>
-#include <cstdio>
 
 #include "app/cli/commands.h"
+#include "app/cli/output.h"
 #include "app/cli/places.h"
 #include "app/cli/session.h"
 #include "app/report/report.h"
@@ -45,8 +45,7 @@ int read_devices(bool json) {
     screen.colour = query.at("colour") == "true";
     text = report::gpus_table(nodes, wall_clock(), screen);
   }
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  return kExitFine;
+  return put(text);
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <climits>
+#include <cstring>
 #include <set>
 
 #include "core/model/quantity_text.h"
@@ -99,9 +101,15 @@ void inherit_environment(JobSpec& spec) {
   }
 }
 
-std::string current_folder() {
+Result<std::string> current_folder() {
   char path[PATH_MAX];
-  return ::getcwd(path, sizeof path) == nullptr ? "/" : path;
+  // "(unreachable)/..." is how some C libraries name a folder outside of our root.
+  if (::getcwd(path, sizeof path) != nullptr && path[0] == '/') return std::string(path);
+  return fail(
+      ErrorKind::invalid,
+      fmt::format("the current folder is gone or cannot be named ({}), and a job runs where "
+                  "it was submitted: change to a folder that exists",
+                  std::strerror(errno)));
 }
 
 }  // namespace takt::cli

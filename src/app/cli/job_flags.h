@@ -13,6 +13,7 @@ Result<void> apply_flags(const JobFlags& flags, JobSpec& spec);
 // that the spec sets keep the spec's value.
 void inherit_environment(JobSpec& spec);
 
-std::string current_folder();
+// An Error where the folder that we are in was removed: a job cannot run there.
+Result<std::string> current_folder();
 
 }  // namespace takt::cli

@@ -1,26 +1,16 @@
 #include "app/cli/log_stream.h"
 
-#include <unistd.h>
+#include <chrono>
+#include <thread>
 
-#include <cerrno>
-#include <cstring>
-
+#include "app/cli/output.h"
 #include "app/cli/session.h"
 
 namespace takt::cli {
 namespace {
 
-Result<void> write_all(int fd, const std::string& bytes) {
-  std::size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t n = ::write(fd, bytes.data() + done, bytes.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0)
-      return fail(ErrorKind::io, std::string("cannot print the output: ") + std::strerror(errno));
-    done += static_cast<std::size_t>(n);
-  }
-  return {};
-}
+// A server that does not wait (it stops, or is short of connections) is not hammered.
+constexpr std::chrono::milliseconds kPollMin{200};
 
 std::string header(const http::Response& response, const std::string& name) {
   const auto it = response.headers.find(name);
@@ -30,17 +20,20 @@ std::string header(const http::Response& response, const std::string& name) {
 }  // namespace
 
 Result<void> copy_log(const std::string& job, const std::string& stream, int fd, bool follow,
-                      const std::atomic<bool>& leave) {
+                      Patience& patience) {
   Session session;
   std::string offset = "0";
-  while (!leave) {
+  while (!patience.left()) {
+    const auto asked = std::chrono::steady_clock::now();
     auto piece =
-        session.get("/v1/jobs/" + job + "/logs",
-                    {{"stream", stream}, {"offset", offset}, {"wait_ms", follow ? "1000" : "0"}});
+        patience.get(session, "/v1/jobs/" + http::percent_encoded(job) + "/logs",
+                     {{"stream", stream}, {"offset", offset}, {"wait_ms", follow ? "1000" : "0"}});
+    if (!piece && patience.left()) return {};
     if (!piece) return tl::make_unexpected(piece.error());
     if (auto ok = write_all(fd, piece->body); !ok) return ok;
     offset = header(*piece, "x-takt-next-offset");
     if (header(*piece, "x-takt-ended") == "true" || (!follow && piece->body.empty())) return {};
+    if (piece->body.empty()) std::this_thread::sleep_until(asked + kPollMin);
   }
   return {};
 }

@@ -1,4 +1,5 @@
 // takt logs
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <thread>
@@ -8,20 +9,36 @@
 #include "app/cli/session.h"
 
 namespace takt::cli {
+namespace {
 
-int logs(const std::string& id, bool follow, const std::string& stream) {
-  const std::atomic<bool> leave{false};
-  if (stream != "both") {
-    auto ok = copy_log(id, stream, STDOUT_FILENO, follow, leave);
-    return ok ? kExitFine : complain(ok.error());
-  }
-  // Each stream to its own descriptor, as the program wrote them.
+int code_of(const Result<void>& copied, const std::string& id, const Patience& patience) {
+  if (copied) return kExitFine;
+  if (!copied.error().message.empty()) tell(copied.error().message);
+  if (!patience.gave_up()) return exit_code_of(copied.error());
+  if (patience.away()) tell(fmt::format("job {} goes on: `takt logs -f {}`", id, id));
+  return kExitNoServer;
+}
+
+}  // namespace
+
+int logs(const LogsFlags& flags) {
+  const auto reconnect = reconnect_time(flags.reconnect);
+  if (!reconnect) return complain(reconnect.error());
+  const std::string& id = flags.id;
+  Patience patience(fmt::format("job {} goes on", id), flags.follow ? *reconnect : Duration{0});
+  if (flags.stream != "both")
+    return code_of(copy_log(id, flags.stream, STDOUT_FILENO, flags.follow, patience), id, patience);
+  // Each stream to its own descriptor, as the program wrote them. What ends one ends both.
+  const auto copy = [&](const char* stream, int fd) {
+    auto copied = copy_log(id, stream, fd, flags.follow, patience);
+    if (!copied) patience.leave();
+    return copied;
+  };
   Result<void> errors;
-  std::thread other([&] { errors = copy_log(id, "stderr", STDERR_FILENO, follow, leave); });
-  auto ok = copy_log(id, "stdout", STDOUT_FILENO, follow, leave);
+  std::thread other([&] { errors = copy("stderr", STDERR_FILENO); });
+  const Result<void> ok = copy("stdout", STDOUT_FILENO);
   other.join();
-  if (!ok) return complain(ok.error());
-  return errors ? kExitFine : complain(errors.error());
+  return code_of(ok ? errors : ok, id, patience);
 }
 
 }  // namespace takt::cli

@@ -1,11 +1,15 @@
 // The command line: every command, its options and its examples. CLI11 is included here only.
 #include "app/cli/options.h"
 
+#include <signal.h>
+
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <functional>
+#include <sstream>
 
 #include "app/cli/commands.h"
+#include "app/cli/output.h"
 #include "app/cli/session.h"
 
 namespace takt::cli {
@@ -39,6 +43,10 @@ void add_job_flags(CLI::App* app, JobFlags& job) {
                 "accept it though no machine here can meet it today");
 }
 
+void add_reconnect(CLI::App* app, std::string& time) {
+  app->add_option("--reconnect", time, "waits so long for a server that is away; default 5m");
+}
+
 // Everything the parser fills, and which command was chosen.
 struct Choice {
   ServeFlags serve;
@@ -52,8 +60,8 @@ struct Choice {
   std::vector<std::string> ids;
   bool all = false;
   bool json = false;
-  bool follow = false;
-  std::string stream = "both";
+  LogsFlags logs;
+  bool serves = false;  // the command is no client
   std::function<int()> command;
 };
 
@@ -69,20 +77,27 @@ void add_serve(CLI::App& app, Choice& c) {
   serve->add_flag("--accept-loss", c.serve.accept_loss,
                   "start though acknowledged records are missing at the journal's end");
   serve->footer("Examples:\n  sudo takt serve\n  takt serve --user");
-  serve->callback([&c] { c.command = [&c] { return cli::serve(c.serve); }; });
+  serve->callback([&c] {
+    c.serves = true;
+    c.command = [&c] { return cli::serve(c.serve); };
+  });
 
   CLI::App* agent = app.add_subcommand("agent", "")->group("");
   agent->add_option("--fd", c.agent.fd)->required();
   agent->add_option("--records", c.agent.records_dir)->required();
   agent->add_option("--logs", c.agent.logs_dir)->required();
   agent->add_option("--sample", c.agent.sample);
-  agent->callback([&c] { c.command = [&c] { return cli::agent(c.agent); }; });
+  agent->callback([&c] {
+    c.serves = true;
+    c.command = [&c] { return cli::agent(c.agent); };
+  });
 }
 
 void add_submitting(CLI::App& app, Choice& c) {
   CLI::App* run = app.add_subcommand("run", "run a program attached; its exit code is passed on");
   add_job_flags(run, c.run.job);
   run->add_flag("-d,--detach", c.run.detach, "print the job's number and return");
+  add_reconnect(run, c.run.reconnect);
   run->add_option("command", c.run.command, "-- program and arguments")->required();
   run->positionals_at_end();
   run->footer(
@@ -123,12 +138,13 @@ void add_looking(CLI::App& app, Choice& c) {
   why->callback([&c] { c.command = [&c] { return cli::why(c.id, c.json); }; });
 
   CLI::App* logs = app.add_subcommand("logs", "what a job printed");
-  logs->add_option("id", c.id, "job number")->required();
-  logs->add_flag("-f,--follow", c.follow, "until the job has ended");
-  logs->add_option("--stream", c.stream, "stdout, stderr or both")
+  logs->add_option("id", c.logs.id, "job number")->required();
+  logs->add_flag("-f,--follow", c.logs.follow, "until the job has ended");
+  logs->add_option("--stream", c.logs.stream, "stdout, stderr or both")
       ->check(CLI::IsMember({"stdout", "stderr", "both"}));
+  add_reconnect(logs, c.logs.reconnect);
   logs->footer("Examples:\n  takt logs 17\n  takt logs -f --stream stderr 17");
-  logs->callback([&c] { c.command = [&c] { return cli::logs(c.id, c.follow, c.stream); }; });
+  logs->callback([&c] { c.command = [&c] { return cli::logs(c.logs); }; });
 
   CLI::App* gpus = app.add_subcommand("gpus", "GPUs, MIG instances and who is on them");
   gpus->add_flag("--json", c.json);
@@ -139,6 +155,7 @@ void add_looking(CLI::App& app, Choice& c) {
   top->add_flag("--until-idle", c.top.until_idle, "end when nothing but services is unfinished");
   top->add_flag("--once", c.top.once, "one picture");
   top->add_option("--interval", c.top.interval, "between two pictures");
+  add_reconnect(top, c.top.reconnect);
   top->callback([&c] { c.command = [&c] { return cli::top(c.top); }; });
 
   CLI::App* workloads = app.add_subcommand("workloads", "what was measured, by workload");
@@ -192,13 +209,19 @@ int parse_and_run(int argc, char** argv, const std::string& version) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);
+    if (error.get_exit_code() == 0) {
+      std::ostringstream help;
+      (void)app.exit(error, help, help);
+      return put(help.str());
+    }
     std::fprintf(stderr, "takt: %s\n", error.what());
     const auto chosen = app.get_subcommands();
     std::fprintf(stderr, "See `takt %s--help`.\n",
                  chosen.empty() ? "" : (chosen.front()->get_name() + " ").c_str());
     return kExitUsage;
   }
+  // What an agent starts would inherit that SIGPIPE is ignored.
+  if (choice.serves) ::signal(SIGPIPE, SIG_DFL);
   return choice.command();
 }
 

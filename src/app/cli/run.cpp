@@ -2,17 +2,23 @@
 #include <fmt/core.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/signalfd.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <mutex>
+#include <optional>
 #include <thread>
 
 #include "app/cli/commands.h"
 #include "app/cli/job_flags.h"
 #include "app/cli/log_stream.h"
+#include "app/cli/output.h"
+#include "app/cli/patience.h"
 #include "app/cli/session.h"
+#include "app/cli/submission.h"
 #include "edge/codec/api_json.h"
 
 namespace takt::cli {
@@ -23,45 +29,19 @@ Result<JobSpec> spec_of(const RunFlags& flags) {
   spec.argv = flags.command;
   for (const std::string& word : flags.command)
     spec.command_text += (spec.command_text.empty() ? "" : " ") + word;
-  spec.workdir = current_folder();
+  auto folder = current_folder();
+  if (!folder) return tl::make_unexpected(folder.error());
+  spec.workdir = *folder;
   if (auto ok = apply_flags(flags.job, spec); !ok) return tl::make_unexpected(ok.error());
   inherit_environment(spec);
   return spec;
 }
 
-// SIGINT and SIGTERM as a readable descriptor; the streaming threads inherit the mask.
-int signal_descriptor() {
-  sigset_t set;
-  ::sigemptyset(&set);
-  ::sigaddset(&set, SIGINT);
-  ::sigaddset(&set, SIGTERM);
-  ::pthread_sigmask(SIG_BLOCK, &set, nullptr);
-  return ::signalfd(-1, &set, SFD_CLOEXEC);
-}
-
-enum class Wish { wait, detach, cancel };
-
-// Ctrl-C asks. Without a terminal to ask, or on SIGTERM, the job is cancelled as a shell would end
-// it.
-Wish ask(int signals, const std::string& job) {
-  signalfd_siginfo info{};
-  (void)!::read(signals, &info, sizeof info);
-  if (info.ssi_signo != SIGINT || ::isatty(STDIN_FILENO) == 0) return Wish::cancel;
-  fmt::print(stderr, "\njob {} goes on. [d]etach, [c]ancel, or Enter to keep watching? ", job);
-  std::fflush(stderr);
-  pollfd fds[2] = {{STDIN_FILENO, POLLIN, 0}, {signals, POLLIN, 0}};
-  ::poll(fds, 2, -1);
-  if (fds[1].revents != 0) return Wish::cancel;  // a second Ctrl-C
-  char line[64] = {};
-  if (std::fgets(line, sizeof line, stdin) == nullptr) return Wish::detach;
-  return line[0] == 'd' ? Wish::detach : line[0] == 'c' ? Wish::cancel : Wish::wait;
-}
-
 void explain_waiting(const codec::JobBrief& job) {
-  if (job.state != control::JobState::waiting) return;
-  tell(fmt::format("job {} waits:", to_string(job.id)));
+  std::string text = fmt::format("job {} waits:", to_string(job.id));
   for (const Blocker& b : job.waiting_for)
-    fmt::print(stderr, "  needs {}; {}. {}\n", b.needed, b.available, b.action);
+    text += fmt::format("\n  needs {}; {}. {}", b.needed, b.available, b.action);
+  tell(text);
 }
 
 int exit_code_of_job(const codec::JobBrief& job) {
@@ -74,66 +54,150 @@ int exit_code_of_job(const codec::JobBrief& job) {
   return kExitFailed;
 }
 
-Result<codec::JobBrief> look(Session& session, const std::string& id, const char* wait,
-                             int timeout_ms) {
-  auto response =
-      session.get("/v1/jobs/" + id, {{"wait", wait}, {"timeout_ms", std::to_string(timeout_ms)}});
+bool is_over(control::JobState state) {
+  return state == control::JobState::done || state == control::JobState::failed ||
+         state == control::JobState::cancelled;
+}
+
+// One attached job: threads follow it, the main thread listens to signals.
+struct Attached {
+  Attached(std::string id_in, Duration reconnect)
+      : id(std::move(id_in)), patience(fmt::format("job {} goes on", id), reconnect) {
+    patience.known();
+  }
+  ~Attached() { ::close(over); }
+
+  // The first reason counts.
+  void end(int with) {
+    {
+      const std::lock_guard lock(mutex);
+      if (code) return;
+      code = with;
+    }
+    patience.leave();
+    const std::uint64_t one = 1;
+    (void)!::write(over, &one, sizeof one);
+  }
+  void goes_on() const {
+    tell(fmt::format("job {} goes on: `takt logs -f {}`, `takt cancel {}`", id, id, id));
+  }
+  // Following it has failed; the job has not.
+  void fail(const Error& error) {
+    if (patience.left()) return;
+    const bool gone = error.kind == ErrorKind::not_found;
+    if (!error.message.empty()) tell(error.message);
+    if (!gone) goes_on();
+    end(patience.gave_up() ? kExitNoServer : kExitFailed);
+  }
+
+  const std::string id;
+  Patience patience;
+  const int over = ::eventfd(0, EFD_CLOEXEC);
+  std::mutex mutex;
+  std::optional<int> code;
+};
+
+Result<codec::JobBrief> look(Session& session, Attached& job, const char* wait, int timeout_ms) {
+  auto response = job.patience.get(session, "/v1/jobs/" + job.id,
+                                   {{"wait", wait}, {"timeout_ms", std::to_string(timeout_ms)}});
   if (!response) return tl::make_unexpected(response.error());
   return codec::read_job(response->body);
 }
 
-// Watches until the job has ended or the user leaves; -1: the job has ended.
-int watch(Session& session, const std::string& id, int signals) {
-  bool explained = false;
-  while (true) {
-    auto job = look(session, id, "ended", 500);
-    if (!job) return complain(job.error());
-    if (job->state == control::JobState::done || job->state == control::JobState::failed ||
-        job->state == control::JobState::cancelled)
-      return -1;
-    if (!explained && job->state == control::JobState::waiting) {
-      explain_waiting(*job);
-      explained = true;
-    }
-    pollfd fd{signals, POLLIN, 0};
-    if (::poll(&fd, 1, 0) <= 0) continue;
-    const Wish wish = ask(signals, id);
-    if (wish == Wish::detach) {
-      tell(fmt::format("job {} goes on: `takt logs -f {}`, `takt cancel {}`", id, id, id));
-      return kExitFine;
-    }
-    if (wish == Wish::cancel) (void)session.post("/v1/jobs/" + id + "/cancel", "");
+void stream(Attached& job, const char* name, int fd) {
+  if (auto ok = copy_log(job.id, name, fd, true, job.patience); !ok) job.fail(ok.error());
+}
+
+// Until the job has ended, the user leaves or following it fails.
+void follow(Attached& job) {
+  std::thread out([&] { stream(job, "stdout", STDOUT_FILENO); });
+  std::thread err([&] { stream(job, "stderr", STDERR_FILENO); });
+  Session session;
+  auto seen = look(session, job, "started", 500);
+  if (seen && seen->state == control::JobState::waiting) explain_waiting(*seen);
+  session.disconnect();  // two connections are enough for as long as it runs
+  out.join();
+  err.join();
+  while (!job.patience.left()) {
+    seen = look(session, job, "ended", 1000);
+    if (!seen) return job.fail(seen.error());
+    if (is_over(seen->state)) return job.end(exit_code_of_job(*seen));
   }
+}
+
+enum class Wish { wait, detach, cancel };
+
+// Ctrl-C asks. Without a terminal to ask, or on SIGTERM, the job is cancelled as a shell would end
+// it.
+Wish ask(int signal, int signals, const Attached& job) {
+  if (signal != SIGINT || ::isatty(STDIN_FILENO) == 0) return Wish::cancel;
+  (void)write_all(
+      STDERR_FILENO,
+      fmt::format("\njob {} goes on. [d]etach, [c]ancel, or Enter to keep watching? ", job.id));
+  pollfd fds[3] = {{STDIN_FILENO, POLLIN, 0}, {signals, POLLIN, 0}, {job.over, POLLIN, 0}};
+  ::poll(fds, 3, -1);
+  if (fds[2].revents != 0) return Wish::wait;    // there is nothing left to decide
+  if (fds[1].revents != 0) return Wish::cancel;  // a second Ctrl-C
+  char line[64] = {};
+  if (std::fgets(line, sizeof line, stdin) == nullptr) return Wish::detach;
+  return line[0] == 'd' ? Wish::detach : line[0] == 'c' ? Wish::cancel : Wish::wait;
+}
+
+// What a signal comes to; a code when the command is to be left.
+std::optional<int> heed(int signal, int signals, const Attached& job) {
+  if (job.patience.away()) {
+    tell(fmt::format("the server is away and job {} was not cancelled", job.id));
+    job.goes_on();
+    return kExitNoServer;
+  }
+  switch (ask(signal, signals, job)) {
+    case Wish::wait: return std::nullopt;
+    case Wish::detach: job.goes_on(); return kExitFine;
+    case Wish::cancel: break;
+  }
+  Session session;
+  const Attempt cancelled =
+      session.attempt("POST", "/v1/jobs/" + job.id + "/cancel", {}, "", seconds(10));
+  if (cancelled.answer || cancelled.answer.error().kind == ErrorKind::conflict) return std::nullopt;
+  tell(fmt::format("job {} could not be cancelled: {}", job.id, cancelled.answer.error().message));
+  job.goes_on();
+  return cancelled.reached == Reached::yes ? kExitFailed : kExitNoServer;
+}
+
+int attend(const std::string& id, int signal, int signals, Duration reconnect) {
+  Attached job(id, reconnect);
+  std::thread following([&] { follow(job); });
+  while (true) {
+    if (signal != 0)
+      if (const auto code = heed(signal, signals, job)) std::_Exit(*code);  // threads still follow
+    pollfd fds[2] = {{job.over, POLLIN, 0}, {signals, POLLIN, 0}};
+    ::poll(fds, 2, -1);
+    if (fds[0].revents != 0) break;
+    signal = fds[1].revents != 0 ? read_signal(signals) : 0;
+  }
+  // A thread may still wait for a server that hangs, or for the reader of its pipe.
+  if (job.patience.gave_up()) std::_Exit(*job.code);
+  following.join();
+  return *job.code;
 }
 
 }  // namespace
 
 int run(const RunFlags& flags) {
+  const auto reconnect = reconnect_time(flags.reconnect);
+  if (!reconnect) return complain(reconnect.error());
   auto spec = spec_of(flags);
   if (!spec) return complain(spec.error());
-  Session session;
-  auto reply =
-      session.post("/v1/jobs", codec::submit_request_json({std::move(*spec), Tier::experimental}));
-  if (!reply) return complain(reply.error());
-  auto receipt = codec::read_submit_reply(reply->body);
+  const int signals = signal_descriptor();
+  const Sent sent = send_submission({std::move(*spec), Tier::experimental}, {}, signals);
+  if (sent.code) return *sent.code;
+  auto receipt = codec::read_submit_reply(sent.answer);
   if (!receipt) return complain(receipt.error());
   warn(receipt->warnings);
   const std::string id = to_string(receipt->ids.front());
-  if (flags.detach) {
-    fmt::print("{}\n", id);
-    return kExitFine;
-  }
-  const int signals = signal_descriptor();
-  std::atomic<bool> leave{false};
-  std::thread out([&] { (void)copy_log(id, "stdout", STDOUT_FILENO, true, leave); });
-  std::thread err([&] { (void)copy_log(id, "stderr", STDERR_FILENO, true, leave); });
-  const int left = watch(session, id, signals);
-  if (left >= 0) leave = true;
-  out.join();
-  err.join();
-  if (left >= 0) return left;
-  auto job = look(session, id, "ended", 0);
-  return job ? exit_code_of_job(*job) : complain(job.error());
+  if (!flags.detach) return attend(id, sent.signal, signals, *reconnect);
+  if (sent.signal != 0) tell(fmt::format("job {} was made: `takt cancel {}` ends it", id, id));
+  return put(id + "\n", sent.signal == 0 ? kExitFine : 128 + sent.signal);
 }
 
 }  // namespace takt::cli

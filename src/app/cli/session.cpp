@@ -4,10 +4,13 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <thread>
 
+#include "app/cli/output.h"
 #include "app/cli/places.h"
 #include "edge/codec/api_json.h"
 #include "edge/http/message.h"
@@ -23,35 +26,67 @@ int complain(const Error& error) {
   return exit_code_of(error);
 }
 
-void tell(const std::string& sentence) { fmt::print(stderr, "takt: {}\n", sentence); }
+void tell(const std::string& sentence) {
+  // Standard error may be gone too; there is nobody left to say that to.
+  (void)write_all(STDERR_FILENO, "takt: " + sentence + "\n");
+}
 
 void warn(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) tell("note: " + warning);
 }
 
-Session::Session() : socket_(client_socket()), client_(socket_) {}
+Session::Session() : client_(client_socket()) {}
 
-Result<http::Response> Session::call(const std::string& method, const std::string& path,
-                                     const Query& query, const std::string& body,
-                                     Duration timeout) {
+void Session::disconnect() { client_ = http::Client(client_socket()); }
+
+Attempt Session::attempt(const std::string& method, const std::string& path, const Query& query,
+                         const std::string& body, Duration timeout) {
   std::string target = path;
   for (const auto& [name, value] : query)
     target += (target.find('?') == std::string::npos ? "?" : "&") + name + "=" +
               http::percent_encoded(value);
-  auto response = client_.call(method, target, body, timeout);
-  if (!response) {
-    // The one failure with an exit code of its own; there is nothing to be done but say so.
-    if (response.error().kind == ErrorKind::unavailable ||
-        response.error().kind == ErrorKind::forbidden) {
-      tell(response.error().message);
-      std::exit(kExitNoServer);
-    }
-    return response;
+  Attempt attempt{client_.call(method, target, body, timeout)};
+  attempt.sent = client_.sent();
+  if (!attempt.answer) {
+    const ErrorKind kind = attempt.answer.error().kind;
+    const bool absent = kind == ErrorKind::unavailable || kind == ErrorKind::forbidden;
+    attempt.reached = absent ? Reached::no : Reached::yes;
+    return attempt;
   }
-  if (response->status < 400) return response;
-  auto sentence = codec::read_error(response->body);
-  return fail(http::kind_of(response->status),
-              sentence ? *sentence : fmt::format("the server answered {}", response->status));
+  const http::Response& response = *attempt.answer;
+  attempt.reached = Reached::yes;
+  if (response.status < 400) return attempt;
+  if (response.headers.contains("retry-after")) attempt.reached = Reached::later;
+  auto sentence = codec::read_error(response.body);
+  attempt.answer =
+      fail(http::kind_of(response.status),
+           sentence ? *sentence : fmt::format("the server answered {}", response.status));
+  return attempt;
+}
+
+Result<http::Response> Session::wait(const std::string& method, const std::string& path,
+                                     const std::string& body, const Query& query,
+                                     Duration timeout) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(kBusyMax.us);
+  while (true) {
+    Attempt attempt = this->attempt(method, path, query, body, timeout);
+    const bool late = std::chrono::steady_clock::now() >= end;
+    if (attempt.reached != Reached::later || late) {
+      server_there_ = attempt.reached == Reached::yes;
+      return std::move(attempt.answer);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+}
+
+Result<http::Response> Session::call(const std::string& method, const std::string& path,
+                                     const Query& query, const std::string& body,
+                                     Duration timeout) {
+  auto answer = wait(method, path, body, query, timeout);
+  if (answer || server_there_) return answer;
+  // The one failure with an exit code of its own; there is nothing to be done but say so.
+  tell(answer.error().message);
+  std::exit(kExitNoServer);
 }
 
 Result<http::Response> Session::get(const std::string& path, const Query& query, Duration timeout) {
@@ -109,9 +144,9 @@ int print(Session& session, const std::string& path, Query query, bool json) {
   }
   auto response = session.get(path, query);
   if (!response) return complain(response.error());
-  std::fwrite(response->body.data(), 1, response->body.size(), stdout);
-  if (json && !response->body.empty() && response->body.back() != '\n') std::fputc('\n', stdout);
-  return std::fflush(stdout) == 0 ? kExitFine : kExitFailed;
+  std::string text = std::move(response->body);
+  if (json && !text.empty() && text.back() != '\n') text += '\n';
+  return put(text);
 }
 
 }  // namespace takt::cli

@@ -9,7 +9,9 @@
 
 #include "app/cli/commands.h"
 #include "app/cli/job_flags.h"
+#include "app/cli/output.h"
 #include "app/cli/session.h"
+#include "app/cli/submission.h"
 #include "edge/codec/api_json.h"
 #include "edge/codec/job_script.h"
 #include "edge/codec/job_spec_yaml.h"
@@ -43,7 +45,9 @@ Result<codec::ParsedJob> parse(const SubmitFlags& flags) {
   auto text = read_file(flags.file);
   if (!text) return tl::make_unexpected(text.error());
   codec::YamlContext context;
-  context.workdir = current_folder();
+  auto folder = current_folder();
+  if (!folder) return tl::make_unexpected(folder.error());
+  context.workdir = *folder;
   if (codec::looks_like_script(*text))
     return codec::parse_job_script(*text, flags.file, flags.arguments, context);
   if (!flags.arguments.empty())
@@ -53,19 +57,20 @@ Result<codec::ParsedJob> parse(const SubmitFlags& flags) {
   return codec::parse_job_yaml(*text, flags.file, context);
 }
 
-void print_trial(const codec::SubmitReceipt& receipt) {
-  fmt::print("{} job{}; nothing was queued\n", receipt.count, receipt.count == 1 ? "" : "s");
-  for (const std::string& rule : receipt.decision) fmt::print("  {}\n", rule);
-  fmt::print("{}\n", receipt.would_start ? "it would start now" : "it would wait:");
+std::string trial_text(const codec::SubmitReceipt& receipt) {
+  std::string text =
+      fmt::format("{} job{}; nothing was queued\n", receipt.count, receipt.count == 1 ? "" : "s");
+  for (const std::string& rule : receipt.decision) text += "  " + rule + "\n";
+  text += receipt.would_start ? "it would start now\n" : "it would wait:\n";
   for (const Blocker& b : receipt.waiting_for)
-    fmt::print("  needs {}; {}. {}\n", b.needed, b.available, b.action);
+    text += fmt::format("  needs {}; {}. {}\n", b.needed, b.available, b.action);
+  return text;
 }
 
-void print_receipt(const codec::SubmitReceipt& receipt) {
-  if (receipt.ids.size() == 1)
-    fmt::print("job {}\n", to_string(receipt.ids.front()));
-  else
-    fmt::print("jobs {} to {}\n", to_string(receipt.ids.front()), to_string(receipt.ids.back()));
+std::string receipt_text(const codec::SubmitReceipt& receipt) {
+  if (receipt.ids.size() == 1) return fmt::format("job {}\n", to_string(receipt.ids.front()));
+  return fmt::format("jobs {} to {}\n", to_string(receipt.ids.front()),
+                     to_string(receipt.ids.back()));
 }
 
 }  // namespace
@@ -75,28 +80,23 @@ int submit(const SubmitFlags& flags) {
   if (!parsed) return complain(parsed.error());
   if (auto ok = apply_flags(flags.job, parsed->spec); !ok) return complain(ok.error());
   inherit_environment(parsed->spec);
-  Session session;
   Query query;
   if (flags.dry_run) query["dry_run"] = "true";
-  auto reply = session.post(
-      "/v1/jobs", codec::submit_request_json({std::move(parsed->spec), Tier::batch}), query);
-  if (!reply) return complain(reply.error());
-  if (flags.json) {
-    fmt::print("{}\n", reply->body);
-    return kExitFine;
-  }
-  auto receipt = codec::read_submit_reply(reply->body);
+  const int signals = signal_descriptor();
+  const Sent sent = send_submission({std::move(parsed->spec), Tier::batch}, query, signals);
+  if (sent.code) return *sent.code;
+  const int code = sent.signal == 0 ? kExitFine : 128 + sent.signal;
+  if (flags.json) return put(sent.answer + "\n", code);
+  auto receipt = codec::read_submit_reply(sent.answer);
   if (!receipt) return complain(receipt.error());
   // What the file's reader noticed, and what the server says beyond that.
   std::vector<std::string> warnings = parsed->warnings;
   for (const std::string& w : receipt->warnings)
     if (std::find(warnings.begin(), warnings.end(), w) == warnings.end()) warnings.push_back(w);
   warn(warnings);
-  if (receipt->dry_run)
-    print_trial(*receipt);
-  else
-    print_receipt(*receipt);
-  return kExitFine;
+  if (receipt->dry_run) return put(trial_text(*receipt), code);
+  if (sent.signal != 0) tell("it was queued before the interrupt: `takt cancel` ends it");
+  return put(receipt_text(*receipt), code);
 }
 
 }  // namespace takt::cli

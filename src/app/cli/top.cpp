@@ -1,13 +1,14 @@
 // takt top: the live view, redrawn in place on a terminal and printed one after the other
 // elsewhere.
 #include <fmt/core.h>
-#include <signal.h>
 
 #include <chrono>
-#include <cstdio>
 #include <thread>
+#include <utility>
 
 #include "app/cli/commands.h"
+#include "app/cli/output.h"
+#include "app/cli/patience.h"
 #include "app/cli/session.h"
 #include "core/model/quantity_text.h"
 
@@ -20,15 +21,21 @@ int top(const TopFlags& flags) {
         {ErrorKind::invalid, fmt::format("--interval: '{}' is not a duration of at least "
                                          "100ms, e.g. 1s",
                                          flags.interval)});
+  const auto reconnect = reconnect_time(flags.reconnect);
+  if (!reconnect) return complain(reconnect.error());
   Session session;
+  Patience patience("jobs go on", flags.once ? Duration{0} : *reconnect);
   const bool terminal = on_terminal();
-  if (terminal) fmt::print("\033[2J");
+  std::string before = terminal ? "\033[2J" : "";  // clears the screen once
   while (true) {
     Query query = screen_query("live");
     query["all"] = "true";
     query["limit"] = std::to_string(terminal ? terminal_rows() - 1 : 0);
-    auto picture = session.get("/v1/jobs", query);
-    if (!picture) return complain(picture.error());
+    auto picture = patience.get(session, "/v1/jobs", query);
+    if (!picture) {
+      const int code = complain(picture.error());
+      return patience.gave_up() ? kExitNoServer : code;
+    }
     // Home, then the picture with each line's rest erased, then everything below.
     std::string text = picture->body;
     if (terminal) {
@@ -38,8 +45,7 @@ int top(const TopFlags& flags) {
     } else {
       text += "\n";
     }
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
+    if (const int code = put(std::exchange(before, "") + text); code != kExitFine) return code;
     const auto unfinished = picture->headers.find("x-takt-unfinished");
     const bool idle = unfinished != picture->headers.end() && unfinished->second == "0";
     if (flags.once || (flags.until_idle && idle)) return kExitFine;

@@ -8,6 +8,7 @@
 #include "app/report/report.h"
 #include "app/server/job_list.h"
 #include "app/server/log_reader.h"
+#include "app/server/recent_requests.h"
 #include "edge/codec/api_json.h"
 
 namespace takt::server {
@@ -165,7 +166,8 @@ class Api {
     if (!body) return http::error_response(body.error());
     auto identity = context_.directory.look_up(request.peer.uid, request.peer.gid);
     if (!identity) return http::error_response(identity.error());
-    control::Submit command{std::move(body->spec), std::move(*identity), body->default_tier, ""};
+    control::Submit command{std::move(body->spec), std::move(*identity), body->default_tier,
+                            body->request_id};
     codec::SubmitReply reply;
     if (query(request, "dry_run", "false") == "true") {
       auto trial = context_.controller.try_out(command);
@@ -178,7 +180,11 @@ class Api {
       reply.decision = trial->decision;
       return json(codec::submit_reply_json(head(trial->warnings), reply));
     }
-    auto accepted = context_.controller.submit(std::move(command));
+    const auto submit = [&] { return context_.controller.submit(std::move(command)); };
+    const auto accepted =
+        body->request_id.empty()
+            ? submit()
+            : requests_.once(request.peer.uid, body->request_id, request.body, submit);
     if (!accepted) return http::error_response(accepted.error());
     reply.ids = accepted->jobs;
     reply.count = static_cast<int>(accepted->jobs.size());
@@ -373,6 +379,7 @@ class Api {
   }
 
   ApiContext& context_;
+  mutable RecentRequests requests_;
 };
 
 }  // namespace

@@ -8,13 +8,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <fstream>
+#include <optional>
 #include <sstream>
 
 #include "app/server/api.h"
+#include "app/server/folder_lock.h"
+#include "app/server/watched_journal.h"
 #include "edge/codec/policy_yaml.h"
 #include "edge/engine/local_engine.h"
 #include "edge/http/server.h"
@@ -100,8 +104,28 @@ std::string summary_of(const Controller& controller, const std::string& socket) 
   return summary + "takt is ready: " + socket;
 }
 
+// Answers from the moment that the socket is ours, so that nobody else takes it and clients know
+// that it is worth waiting; the routes come when the journal was replayed and the node was seen.
+class FrontDoor {
+ public:
+  void open(const http::Router& router) { router_.store(&router); }
+  http::Response answer(const http::Request& request) const {
+    const http::Router* router = router_.load();
+    if (router != nullptr) return router->route(request);
+    http::Response response =
+        http::error_response(503, "takt is starting: it reads its journal; try again in a moment");
+    response.headers["Retry-After"] = "1";
+    return response;
+  }
+
+ private:
+  std::atomic<const http::Router*> router_{nullptr};
+};
+
+// What is made first and goes last.
 struct Parts {
   std::unique_ptr<store::Journal> journal;
+  std::unique_ptr<WatchedJournal> watched;
   std::unique_ptr<Measurements> measurements;
   std::unique_ptr<Controller> controller;
   std::unique_ptr<Archivist> archivist;
@@ -115,6 +139,8 @@ Result<void> open_stores(const ServeOptions& options, const Policy& policy, Part
   if (!journal) return tl::make_unexpected(journal.error());
   if (!(*journal)->opening_note().empty()) options.note((*journal)->opening_note());
   parts.journal = std::move(*journal);
+  parts.watched =
+      std::make_unique<WatchedJournal>(*parts.journal, options.state_dir + "/journal.db");
   std::unique_ptr<store::Telemetry> telemetry;
   if (auto opened = store::Telemetry::open(options.state_dir + "/telemetry.db"))
     telemetry = std::move(*opened);
@@ -134,7 +160,7 @@ Result<void> open_stores(const ServeOptions& options, const Policy& policy, Part
   control.identity = fresh_identity();
   control.note = options.note;
   parts.controller =
-      std::make_unique<Controller>(*parts.journal, *parts.measurements, std::move(control));
+      std::make_unique<Controller>(*parts.watched, *parts.measurements, std::move(control));
   if (auto ok = parts.controller->recover(); !ok) return ok;
 
   std::unique_ptr<store::Archive> archive;
@@ -207,25 +233,56 @@ void block_signals() {
   ::signal(SIGPIPE, SIG_IGN);
 }
 
-}  // namespace
+// The machine's server lets root, and those who may cancel everybody's jobs, in when all others
+// have taken what there is.
+Result<std::unique_ptr<http::Server>> open_door(const ServeOptions& options, const Policy& policy,
+                                                identity::Directory& directory,
+                                                const FrontDoor& door) {
+  http::ServerOptions http;
+  http.socket_path = options.socket_path;
+  http.socket_mode = options.multi_user ? 0666 : 0600;
+  http.body_bytes_max = policy.limits.spec_bytes_max;
+  http.connections_max = static_cast<unsigned>(policy.limits.connections_max);
+  http.connections_per_user_max = static_cast<unsigned>(policy.limits.connections_per_user_max);
+  http.privileged = [&directory, groups = policy.admin_groups,
+                     own = ::geteuid()](std::uint32_t uid) {
+    return uid == 0 || uid == own || directory.in_any_group(uid, groups);
+  };
+  return http::Server::start(
+      std::move(http), [&door](const http::Request& request) { return door.answer(request); });
+}
 
-Result<int> serve(const ServeOptions& options) {
-  block_signals();  // before any thread starts, so that all inherit it
-  auto policy = load_policy(options.policy_file);
-  if (!policy) return tl::make_unexpected(policy.error());
+Result<void> make_folders(const ServeOptions& options) {
   // Jobs write into logs/ as their owners, who pass through the state folder but cannot list it.
   const mode_t passable = options.multi_user ? 0711 : 0700;
   for (const auto& [folder, mode] :
        {std::pair{options.state_dir, passable},
         {options.state_dir + "/logs", passable},
         {options.runtime_dir, options.multi_user ? mode_t{0755} : mode_t{0700}}})
-    if (auto ok = make_folder(folder, mode); !ok) return tl::make_unexpected(ok.error());
+    if (auto ok = make_folder(folder, mode); !ok) return ok;
+  return {};
+}
 
+}  // namespace
+
+Result<int> serve(const ServeOptions& options) {
+  block_signals();  // before any thread starts, so that all inherit it
+  auto policy = load_policy(options.policy_file);
+  if (!policy) return tl::make_unexpected(policy.error());
+  if (auto ok = make_folders(options); !ok) return tl::make_unexpected(ok.error());
+  // What only one server may have comes first: the runtime folder, the socket, the journal. An
+  // agent is started and jobs are touched by whoever has all three.
+  auto lock = FolderLock::take(options.runtime_dir);
+  if (!lock) return tl::make_unexpected(lock.error());
+  identity::Directory directory(identity::system_accounts());
+  FrontDoor door;
+  std::optional<http::Router> router;
   Parts parts;
+  auto server = open_door(options, *policy, directory, door);
+  if (!server) return tl::make_unexpected(server.error());
+
   if (auto ok = open_stores(options, *policy, parts); !ok) return tl::make_unexpected(ok.error());
   if (auto ok = start_engine(options, *policy, parts); !ok) return tl::make_unexpected(ok.error());
-
-  identity::Directory directory(identity::system_accounts());
   store::Journal* journal = parts.journal.get();
   Backups backups(options.state_dir,
                   [journal](const std::string& to) { return journal->back_up(to); });
@@ -233,15 +290,8 @@ Result<int> serve(const ServeOptions& options) {
                      options.version,   options.state_dir,    wall_clock(),
                      ::getpid(),        ::geteuid(),          wall_clock,
                      &backups,          parts.archivist.get()};
-  const http::Router router = make_router(context);
-  http::ServerOptions http;
-  http.socket_path = options.socket_path;
-  http.socket_mode = options.multi_user ? 0666 : 0600;
-  http.body_bytes_max = policy->limits.spec_bytes_max;
-  http.connections_max = static_cast<unsigned>(policy->limits.connections_max);
-  auto server = http::Server::start(
-      http, [&router](const http::Request& request) { return router.route(request); });
-  if (!server) return tl::make_unexpected(server.error());
+  router.emplace(make_router(context));
+  door.open(*router);
 
   parts.archivist->start();
   options.ready(summary_of(*parts.controller, options.socket_path));

@@ -20,6 +20,7 @@ struct Limits {
   std::size_t environment_bytes_max = 512 << 10;
   std::size_t inputs_batch_max = 1'000;    // handled before one sync
   std::size_t connections_max = 512;
+  std::size_t connections_per_user_max = 128;  // a quarter, so that nobody locks the others out
   int replicas_max = 64;
   // On disk, of one attempt's standard output and of its standard error, each: the middle of what
   // is larger is dropped.

@@ -59,6 +59,9 @@ std::string error_json(std::string_view sentence);
 struct SubmitRequest {
   JobSpec spec;
   Tier default_tier = Tier::batch;  // experimental for `takt run`, batch for `takt submit`
+  // Chosen by the client, 1 to 64 of [A-Za-z0-9_-], or "": asking again with the same one makes no
+  // second submission.
+  std::string request_id{};
 };
 // Body of POST /v1/jobs: {"spec": {...}, "default_tier": "batch"}.
 std::string submit_request_json(const SubmitRequest& request);
@@ -71,6 +74,16 @@ std::string job_spec_json(const JobSpec& spec);
 Result<JobSpec> job_spec_from_json(std::string_view text, const Limits& limits);
 // For showing: environment as {"name", "secret"} without values.
 std::string job_spec_shown_json(const JobSpec& spec);
+
+// What was asked of several jobs, one after the other.
+struct Refusal {
+  std::string job;  // as it was asked
+  std::string sentence;
+};
+// {"cancelled": [17], "refused": [{"job": "x", "error": sentence}]}; `done` is the first field's
+// name.
+std::string acted_json(const DocumentHead& head, std::string_view done,
+                       const std::vector<JobId>& ids, const std::vector<Refusal>& refused);
 
 struct SubmitReply {
   bool dry_run = false;

@@ -364,12 +364,24 @@ std::string job_spec_shown_json(const JobSpec& spec) {
   return out.take();
 }
 
+namespace {
+
+bool is_request_id(const std::string& id) {
+  return !id.empty() && id.size() <= 64 && std::all_of(id.begin(), id.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_';
+  });
+}
+
+}  // namespace
+
 std::string submit_request_json(const SubmitRequest& request) {
   JsonWriter out(2048);
   out.begin_object();
   out.key("spec");
   put_spec(out, request.spec, Audience::server);
   out.field("default_tier", to_string(request.default_tier));
+  if (!request.request_id.empty()) out.field("request_id", request.request_id);
   out.end_object();
   return out.take();
 }
@@ -397,7 +409,12 @@ Result<SubmitRequest> submit_request_from_json(std::string_view body, const Limi
                     has_spec = true;
                     request.spec = reader.spec(v, "");
                   }},
-                 {"default_tier", reader.word<Tier>(tier, tier_from, "a tier")}});
+                 {"default_tier", reader.word<Tier>(tier, tier_from, "a tier")},
+                 {"request_id", [&](auto& v, auto& p) {
+                    reader.text(request.request_id)(v, p);
+                    if (reader.faults.empty() && !is_request_id(request.request_id))
+                      reader.fault(p, "expected 1 to 64 letters, digits, '-' or '_'");
+                  }}});
   if (tier && *tier != Tier::experimental && *tier != Tier::batch)
     reader.fault("default_tier", "'" + to_string(*tier) + "' is not experimental or batch");
   if (!has_spec && reader.faults.empty()) reader.fault("spec", "is missing");

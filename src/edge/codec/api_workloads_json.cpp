@@ -197,4 +197,25 @@ std::string cancel_reply_json(const DocumentHead& head, const std::vector<JobId>
   return out.take();
 }
 
+std::string acted_json(const DocumentHead& head, std::string_view done,
+                       const std::vector<JobId>& ids, const std::vector<Refusal>& refused) {
+  JsonWriter out;
+  begin_document(out, head);
+  out.key(done);
+  out.begin_array();
+  for (const JobId id : ids) out.natural(id.value);
+  out.end_array();
+  out.key("refused");
+  out.begin_array();
+  for (const Refusal& refusal : refused) {
+    out.begin_object();
+    out.field("job", refusal.job);
+    out.field("error", refusal.sentence);
+    out.end_object();
+  }
+  out.end_array();
+  out.end_object();
+  return out.take();
+}
+
 }  // namespace takt::codec

@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -139,6 +140,7 @@ class PolicyReader {
   }
   void limits(const YamlValue& v, const std::string& p) {
     Limits& l = policy_.limits;
+    bool per_user = false;
     const auto replicas = [&](const YamlValue& value, const std::string& at) {
       std::int64_t n = 0;
       if (f_.whole(value, at, 1, 10'000, "a limit", n)) l.replicas_max = static_cast<int>(n);
@@ -159,8 +161,18 @@ class PolicyReader {
             {"pending_jobs_per_user_max", count(l.pending_jobs_per_user_max, 10'000'000)},
             {"inputs_batch_max", count(l.inputs_batch_max, 100'000)},
             {"connections_max", count(l.connections_max, 100'000)},
+            {"connections_per_user_max",
+             [&](const YamlValue& value, const std::string& at) {
+               per_user = true;
+               count(l.connections_per_user_max, 100'000)(value, at);
+             }},
             {"replicas_max", replicas},
             {"log_bytes_max", log_size}});
+    if (!per_user) l.connections_per_user_max = std::max<std::size_t>(1, l.connections_max / 4);
+    if (l.connections_per_user_max > l.connections_max)
+      f_.faults.add(v.line, p + ".connections_per_user_max",
+                    fmt::format("{} is more than connections_max, {}", l.connections_per_user_max,
+                                l.connections_max));
   }
 
   YamlFields& f_;
@@ -241,10 +253,11 @@ std::string policy_to_yaml(const Policy& policy) {
   out += fmt::format(
       "limits:\n  pending_jobs_max: {}\n  array_tasks_max: {}\n  spec_bytes_max: {}B\n"
       "  environment_bytes_max: {}B\n  pending_jobs_per_user_max: {}\n  inputs_batch_max: {}\n"
-      "  connections_max: {}\n  replicas_max: {}\n  log_bytes_max: {}B\n",
+      "  connections_max: {}\n  connections_per_user_max: {}\n  replicas_max: {}\n"
+      "  log_bytes_max: {}B\n",
       l.pending_jobs_max, l.array_tasks_max, l.spec_bytes_max, l.environment_bytes_max,
-      l.pending_jobs_per_user_max, l.inputs_batch_max, l.connections_max, l.replicas_max,
-      l.log_bytes_max.value);
+      l.pending_jobs_per_user_max, l.inputs_batch_max, l.connections_max,
+      l.connections_per_user_max, l.replicas_max, l.log_bytes_max.value);
   return out;
 }
 

@@ -58,6 +58,7 @@ struct Client::Impl {
   std::string path;
   ClientOptions options;
   int fd = -1;
+  bool begun_sending = false;
   std::vector<char> chunk;
 
   ~Impl() { close(); }
@@ -181,6 +182,7 @@ Result<Response> Client::Impl::exchange(const std::string& method, const std::st
 
 Result<Response> Client::call(const std::string& method, const std::string& target,
                               const std::string& body, Duration timeout) {
+  impl_->begun_sending = false;
   if (!is_method(method)) {
     return fail(ErrorKind::invalid, "'" + method + "' is no HTTP method: expected e.g. GET");
   }
@@ -206,6 +208,7 @@ Result<Response> Client::call(const std::string& method, const std::string& targ
     }
   }
   bool untouched = false;
+  impl_->begun_sending = true;
   auto response = impl_->exchange(method, request, deadline, &untouched);
   if (!response) impl_->close();
   // The server may end an idle connection at the moment that we use it again. Reading changes
@@ -234,6 +237,8 @@ Result<Response> Client::fetch(const std::string& target, Duration timeout, Body
   impl_->close();
   return response;
 }
+
+bool Client::sent() const { return impl_->begun_sending; }
 
 Result<Peer> Client::peer() const {
   ucred credentials{};

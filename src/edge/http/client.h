@@ -35,6 +35,8 @@ class Client {
   // GET, where the body of a 200 goes to the sink instead of the Response. Not tried again: the
   // sink may have had a part. Errors as of call, and the sink's own.
   Result<Response> fetch(const std::string& target, Duration timeout, BodySink sink);
+  // Whether the last call got as far as sending: if it failed, the server may have carried it out.
+  bool sent() const;
 
   // The server's process as the kernel names it. Only while connected (after a call that
   // succeeded).

@@ -26,9 +26,18 @@ namespace {
 
 // How long stop() lets answers that handlers gave go out before connections are cut.
 constexpr std::chrono::milliseconds kDrainMax{500};
+// Connections beyond all limits that are told so at once; more wait in the kernel's queue.
+constexpr unsigned kRefusedMax = 32;
 constexpr std::size_t kThreadStackBytes = 1u << 20;
 
 // One request on its way. Made when the request line is read, deleted when the answer has gone out.
+// One connection: who is there, and how it was let in.
+struct Guest {
+  Peer peer;
+  bool reserved = false;  // on a place of the reserve
+  bool refused = false;
+};
+
 struct Exchange {
   std::string target;  // raw: "/v1/jobs?state=queued"
   bool begun = false;
@@ -50,6 +59,19 @@ Peer peer_of(MHD_Connection* connection) {
                 std::numeric_limits<std::uint32_t>::max(), 0};
   }
   return Peer{credentials.uid, credentials.gid, credentials.pid};
+}
+
+const Guest& guest_of(MHD_Connection* connection) {
+  const MHD_ConnectionInfo* info =
+      MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+  return *static_cast<const Guest*>(info->socket_context);
+}
+
+// The token of somebody who does not wait.
+std::stop_token tripped() {
+  std::stop_source source;
+  source.request_stop();
+  return source.get_token();
 }
 
 std::string header(MHD_Connection* connection, const char* name) {
@@ -81,8 +103,11 @@ struct Server::Impl {
                             MHD_ConnectionNotificationCode code);
 
   Result<void> run();
-  void opened(MHD_Connection* connection, const Peer& peer);
-  void closed(const Peer& peer);
+  bool takes_ordinary_place(const Peer& peer, bool& user_full);
+  bool takes_reserved_place(const Peer& peer);
+  std::string admit(Guest& guest);
+  void opened(MHD_Connection* connection, Guest& guest);
+  void closed(const Guest& guest);
   MHD_Result begin(MHD_Connection* connection, Exchange& exchange);
   MHD_Result receive(Exchange& exchange, const char* upload, std::size_t* upload_size) const;
   Response answer_of(MHD_Connection* connection, const char* method, Exchange& exchange);
@@ -104,6 +129,8 @@ struct Server::Impl {
   std::condition_variable exchange_ended;
   std::size_t exchanges = 0;                   // guarded by mutex
   std::map<std::uint32_t, unsigned> per_user;  // open connections by uid; guarded by mutex
+  unsigned ordinary = 0;                       // open, let in within the limits; guarded by mutex
+  unsigned reserved = 0;                       // open, of the reserve; guarded by mutex
   std::atomic<unsigned> open_connections{0};
 };
 
@@ -127,20 +154,52 @@ void Server::Impl::on_completed(void* self, MHD_Connection*, void** context,
   impl->exchange_ended.notify_all();
 }
 
-void Server::Impl::opened(MHD_Connection* connection, const Peer& peer) {
-  ++open_connections;
+// False when the limits leave no place; `user_full` says which.
+bool Server::Impl::takes_ordinary_place(const Peer& peer, bool& user_full) {
   const std::lock_guard lock(mutex);
-  if (++per_user[peer.uid] <= options.connections_per_user_max) return;
-  // Too many: the answer is written by hand, since no request was read; then the connection ends.
-  const Response refusal = error_response(
-      503,
-      fmt::format("the user with uid {} already has {} connections open, the most one user may "
-                  "have: close some and try again",
-                  peer.uid, options.connections_per_user_max));
+  const auto found = per_user.find(peer.uid);
+  user_full = found != per_user.end() && found->second >= options.connections_per_user_max;
+  if (user_full || ordinary >= options.connections_max) return false;
+  ++per_user[peer.uid];
+  ++ordinary;
+  return true;
+}
+
+bool Server::Impl::takes_reserved_place(const Peer& peer) {
+  // Asked without the lock: accounts may be slow to look up.
+  if (!options.privileged || !options.privileged(peer.uid)) return false;
+  const std::lock_guard lock(mutex);
+  if (reserved >= options.connections_reserved) return false;
+  ++reserved;
+  return true;
+}
+
+// Counts the guest; a sentence when there is no place.
+std::string Server::Impl::admit(Guest& guest) {
+  bool user_full = false;
+  if (takes_ordinary_place(guest.peer, user_full)) return "";
+  guest.reserved = takes_reserved_place(guest.peer);
+  if (guest.reserved) return "";
+  guest.refused = true;
+  if (user_full)
+    return fmt::format(
+        "the user with uid {} already has {} connections open, the most one user may have: close "
+        "some and try again",
+        guest.peer.uid, options.connections_per_user_max);
+  return fmt::format("all {} connections are taken: try again in a moment",
+                     options.connections_max);
+}
+
+void Server::Impl::opened(MHD_Connection* connection, Guest& guest) {
+  ++open_connections;
+  const std::string sentence = admit(guest);
+  if (!guest.refused) return;
+  // The answer is written by hand, since no request was read; then the connection ends.
+  const std::string body = error_response(503, sentence).body;
   const std::string text = fmt::format(
       "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nContent-Length: {}\r\n"
-      "Connection: close\r\n\r\n{}",
-      refusal.body.size(), refusal.body);
+      "Retry-After: 1\r\nConnection: close\r\n\r\n{}",
+      body.size(), body);
   const int fd = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
   // A peer that does not take it gets nothing: we do not wait for it.
   [[maybe_unused]] const ssize_t sent =
@@ -153,25 +212,31 @@ void Server::Impl::on_connection(void* self, MHD_Connection* connection, void** 
   auto* impl = static_cast<Impl*>(self);
   switch (code) {
     case MHD_CONNECTION_NOTIFY_STARTED: {
-      auto* peer = new Peer(peer_of(connection));
-      *context = peer;
-      impl->opened(connection, *peer);
+      auto* guest = new Guest{peer_of(connection)};
+      *context = guest;
+      impl->opened(connection, *guest);
       break;
     }
     case MHD_CONNECTION_NOTIFY_CLOSED: {
-      auto* peer = static_cast<Peer*>(*context);
-      impl->closed(*peer);
-      delete peer;
+      auto* guest = static_cast<Guest*>(*context);
+      impl->closed(*guest);
+      delete guest;
       *context = nullptr;
       break;
     }
   }
 }
 
-void Server::Impl::closed(const Peer& peer) {
+void Server::Impl::closed(const Guest& guest) {
   --open_connections;
+  if (guest.refused) return;
   const std::lock_guard lock(mutex);
-  const auto found = per_user.find(peer.uid);
+  if (guest.reserved) {
+    --reserved;
+    return;
+  }
+  --ordinary;
+  const auto found = per_user.find(guest.peer.uid);
   if (found != per_user.end() && --found->second == 0) per_user.erase(found);
 }
 
@@ -242,10 +307,13 @@ Response Server::Impl::answer_of(MHD_Connection* connection, const char* method,
     }
   }
   request.body = std::move(exchange.body);
-  request.peer = peer_of(connection);
-  request.stop = stopping.get_token();
+  request.peer = guest_of(connection).peer;
+  const bool short_visit = guest_of(connection).reserved;
+  request.stop = short_visit ? tripped() : stopping.get_token();
   try {
-    return handler(request);
+    Response response = handler(request);
+    if (short_visit) response.headers["Connection"] = "close";
+    return response;
   } catch (const std::exception& e) {
     return error_response(500, fmt::format("internal error: {}; this is a bug in takt", e.what()));
   }
@@ -280,9 +348,10 @@ Result<void> Server::Impl::run() {
   const auto keep_as_is = [](void*, MHD_Connection*, char* text) { return std::strlen(text); };
   daemon = MHD_start_daemon(
       MHD_USE_THREAD_PER_CONNECTION | MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_POLL | MHD_USE_ITC,
-      0, nullptr, nullptr, &Impl::on_request, this,                                               //
-      MHD_OPTION_LISTEN_SOCKET, static_cast<MHD_socket>(socket.fd()),                             //
-      MHD_OPTION_CONNECTION_LIMIT, options.connections_max,                                       //
+      0, nullptr, nullptr, &Impl::on_request, this,                    //
+      MHD_OPTION_LISTEN_SOCKET, static_cast<MHD_socket>(socket.fd()),  //
+      MHD_OPTION_CONNECTION_LIMIT,
+      options.connections_max + options.connections_reserved + kRefusedMax,                       //
       MHD_OPTION_CONNECTION_TIMEOUT, idle_seconds(),                                              //
       MHD_OPTION_CONNECTION_MEMORY_LIMIT, std::max<std::size_t>(options.header_bytes_max, 1024),  //
       MHD_OPTION_THREAD_STACK_SIZE, kThreadStackBytes,                                            //

@@ -24,6 +24,11 @@ struct ServerOptions {
   std::size_t header_bytes_max = 32u << 10;
   unsigned connections_max = 1024;
   unsigned connections_per_user_max = 512;  // one user cannot lock out the others
+  // Beyond both limits so many more are let in for those of whom `privileged` says so, e.g. to
+  // cancel what takes the rest. It is asked then only, and may be slow. Such a connection answers
+  // one request, does not wait (Request::stop has tripped already) and ends.
+  unsigned connections_reserved = 16;
+  std::function<bool(std::uint32_t uid)> privileged;
   Duration idle_timeout = seconds(60);  // no byte for so long ends a connection; not in handlers
 };
 

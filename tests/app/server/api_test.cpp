@@ -137,6 +137,31 @@ TEST_F(ApiTest, ASubmissionIs201WithItsNumberAndTheSpecThatIsShown) {
   EXPECT_EQ(life_->published().jobs.at(JobId(1)).submitter().user, "alice");
 }
 
+TEST_F(ApiTest, ASubmissionThatIsAskedForAgainIsMadeOnce) {
+  codec::SubmitRequest request{whole_gpus(1), Tier::batch, "0123abc"};
+  const std::string body = codec::submit_request_json(request);
+  const http::Response first = ask("POST", "/v1/jobs", kAlice, body);
+  const http::Response again = ask("POST", "/v1/jobs", kAlice, body);
+  ASSERT_EQ(first.status, 201) << first.body;
+  ASSERT_EQ(again.status, 201) << again.body;
+  EXPECT_EQ(json::parse(again.body), json::parse(first.body));
+  EXPECT_EQ(life_->published().jobs.size(), 1u);
+  EXPECT_EQ(status("POST", "/v1/jobs", kBob, body), 201) << "somebody else's id is another";
+  EXPECT_EQ(life_->published().jobs.size(), 2u);
+  request.spec = whole_gpus(2);
+  const http::Response other = ask("POST", "/v1/jobs", kAlice, codec::submit_request_json(request));
+  EXPECT_EQ(other.status, 409);
+  EXPECT_THAT(error_of(other), HasSubstr("request_id"));
+  EXPECT_EQ(status("POST", "/v1/jobs?dry_run=true", kAlice, body), 200);
+  for (const std::string& id :
+       {std::string("a b"), std::string(65, 'a'), std::string("\xC3\xA9")}) {
+    request.request_id = id;
+    const http::Response bad = ask("POST", "/v1/jobs", kAlice, codec::submit_request_json(request));
+    EXPECT_EQ(bad.status, 400) << id;
+    EXPECT_THAT(error_of(bad), HasSubstr("request_id"));
+  }
+}
+
 TEST_F(ApiTest, AnUnknownUidSubmitsUnderItsNumber) {
   submitted(whole_gpus(1), 4242);
   EXPECT_EQ(life_->published().jobs.at(JobId(1)).submitter().user, "4242");

@@ -352,13 +352,14 @@ RC_GTEST_PROP(Submissions, ASpecComesBackAsItWas, (std::uint64_t seed)) {
   const auto back = job_spec_from_json(job_spec_json(spec), Limits{});
   if (!back) RC_FAIL(back.error().message);
   RC_ASSERT(*back == spec);
-  const SubmitRequest request{spec, Tier::experimental};
+  const SubmitRequest request{spec, Tier::experimental, "0a-Z_9"};
   const std::string body = submit_request_json(request);
   RC_ASSERT(schema_violations(body, "SubmitRequest").empty());
   const auto again = submit_request_from_json(body, Limits{});
   RC_ASSERT(again.has_value());
   RC_ASSERT(again->spec == spec);
   RC_ASSERT(again->default_tier == Tier::experimental);
+  RC_ASSERT(again->request_id == "0a-Z_9");
 }
 
 RC_GTEST_PROP(Submissions, DamagedBodiesNeverCrash, (std::uint64_t seed)) {

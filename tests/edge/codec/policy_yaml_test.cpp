@@ -140,5 +140,20 @@ RC_GTEST_PROP(PolicyYaml, ArbitraryTextNeverCrashes, (const std::string& text)) 
   RC_ASSERT(policy.has_value() || !policy.error().message.empty());
 }
 
+TEST(PolicyYaml, OneUserGetsAQuarterOfTheConnectionsUnlessTheFileSaysOtherwise) {
+  EXPECT_EQ(Policy{}.limits.connections_per_user_max, Policy{}.limits.connections_max / 4);
+  EXPECT_EQ(
+      parse_policy_yaml("limits: {connections_max: 40}", "p.yaml")->limits.connections_per_user_max,
+      10u);
+  EXPECT_EQ(parse_policy_yaml("limits: {connections_per_user_max: 40}", "p.yaml")
+                ->limits.connections_per_user_max,
+            40u);
+  const auto more =
+      parse_policy_yaml("limits: {connections_max: 40, connections_per_user_max: 41}", "p.yaml");
+  ASSERT_FALSE(more);
+  EXPECT_EQ(more.error().message,
+            "p.yaml: line 1: limits.connections_per_user_max: 41 is more than connections_max, 40");
+}
+
 }  // namespace
 }  // namespace takt::codec

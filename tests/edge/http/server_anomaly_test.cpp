@@ -251,6 +251,56 @@ TEST_F(Hostile, AChunkedBodyIsReadAndItsLimitHolds) {
   EXPECT_EQ(handled_.load(), 1);
 }
 
+TEST_F(Hostile, ThePrivilegedComeInWhenAllPlacesAreTakenForOneShortRequest) {
+  for (const bool all : {false, true}) {
+    server_.reset();
+    ServerOptions options;
+    (all ? options.connections_max : options.connections_per_user_max) = 5;
+    options.connections_reserved = 2;
+    std::atomic<bool> privileged{true};
+    options.privileged = [&](std::uint32_t uid) { return privileged && uid == ::getuid(); };
+    options.socket_path = folder_ / "s";
+    std::atomic<int> waited{0};
+    auto started = Server::start(options, [&](const Request& request) {
+      waited += request.stop.stop_requested() ? 0 : 1;
+      return echo(request);
+    });
+    ASSERT_TRUE(started) << started.error().message;
+    server_ = *std::move(started);
+    std::vector<std::unique_ptr<RawConnection>> held;
+    for (int i = 0; i < 5; ++i) held.push_back(std::make_unique<RawConnection>(folder_ / "s"));
+    ASSERT_TRUE(eventually([&] { return server_->connections() == 5; }));
+    for (int i = 0; i < 20; ++i) {
+      Client client(folder_ / "s");
+      const auto let_in = client.call("GET", "/", "", seconds(10));
+      ASSERT_TRUE(let_in) << let_in.error().message;
+      // The place of the one before may take a moment to become free.
+      EXPECT_EQ(let_in->status == 200 || let_in->headers.count("retry-after") == 1, true);
+      // And it has to go, though the client would stay.
+      ASSERT_TRUE(eventually([&] { return server_->connections() == 5; }));
+    }
+    EXPECT_EQ(waited, 0) << "nobody waits on a place of the reserve";
+    const RawConnection one(folder_ / "s");
+    const RawConnection two(folder_ / "s");
+    ASSERT_TRUE(eventually([&] { return server_->connections() == 7; }));
+    Client third(folder_ / "s");
+    EXPECT_EQ(third.call("GET", "/", "", seconds(10))->status, 503) << "the reserve has an end too";
+    held.clear();
+    ASSERT_TRUE(eventually([&] { return server_->connections() == 2; }));
+    privileged = false;
+    for (int i = 0; i < 5; ++i) held.push_back(std::make_unique<RawConnection>(folder_ / "s"));
+    ASSERT_TRUE(eventually([&] { return server_->connections() == 7; }));
+    const auto refused = third.call("GET", "/", "", seconds(10));
+    ASSERT_TRUE(refused) << refused.error().message;
+    EXPECT_EQ(refused->status, 503);
+    EXPECT_EQ(refused->headers.at("retry-after"), "1");
+    EXPECT_THAT(refused->body,
+                HasSubstr(all ? "all 5 connections are taken" : "already has 5 connections open"));
+    server_.reset();
+  }
+  start({});
+}
+
 TEST_F(Hostile, OneUserCannotTakeMoreConnectionsThanAllowed) {
   server_.reset();
   ServerOptions options;
