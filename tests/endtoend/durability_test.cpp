@@ -196,7 +196,8 @@ TEST(Durability, AJournalThatLostAcknowledgedRecordsIsNotServedUntilThatIsAccept
   takt.start({"--", "true"});
   takt.kill_server();
   const std::filesystem::path log = takt.folder() / "state/journal.db-wal";
-  std::filesystem::resize_file(log, std::filesystem::file_size(log) - 1);
+  // Half of it: its last bytes may be of a commit that nobody was told of yet.
+  std::filesystem::resize_file(log, std::filesystem::file_size(log) / 2);
   const Outcome refused = takt.serve_expecting_refusal();
   EXPECT_EQ(refused.code, 2);
   EXPECT_NE(refused.err.find("takt serve --accept-loss"), std::string::npos) << refused.err;
