@@ -32,6 +32,8 @@ const std::vector<std::string>& printing_commands() {
                                                     "submit j.yaml",
                                                     "submit --json j.yaml",
                                                     "submit --dry-run j.yaml",
+                                                    "hold 2",
+                                                    "release 2",
                                                     "cancel --all",
                                                     "cancel --json --all",
                                                     "--version",
@@ -50,6 +52,7 @@ TEST(Output, ThatCannotBeWrittenIsAnErrorOfEveryCommand) {
   takt.serve();
   takt.write("j.yaml", "run: true\n");
   ASSERT_EQ(takt.takt({"run", "--", "echo", "x"}).code, 0);
+  ASSERT_EQ(takt.start({"-g", "9", "--wait-for-capacity", "--", "true"}), "2");
   for (const std::string& command : printing_commands()) {
     const Outcome full = shell(takt, "takt " + command + " >/dev/full");
     EXPECT_EQ(full.code, prints_nothing(command) ? 0 : 1) << command << full.err;
@@ -66,6 +69,7 @@ TEST(Output, WhoseReaderWentAwayEndsEveryCommandQuietly) {
   takt.serve();
   takt.write("j.yaml", "run: true\n");
   ASSERT_EQ(takt.takt({"run", "--", "echo", "x"}).code, 0);
+  ASSERT_EQ(takt.start({"-g", "9", "--wait-for-capacity", "--", "true"}), "2");
   for (const std::string& command : printing_commands()) {
     if (prints_nothing(command)) continue;
     // The reader is gone before anything is printed.

@@ -3,7 +3,6 @@
 #include <fmt/core.h>
 #include <poll.h>
 #include <sys/eventfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,24 +12,11 @@
 #include "app/agent/sampler.h"
 #include "core/base/fault_point.h"
 #include "edge/codec/agent_json.h"
+#include "edge/device/host_facts.h"
 #include "edge/engine/frame_channel.h"
 
 namespace takt::agent {
 namespace {
-
-Instant wall_clock() {
-  return {std::chrono::duration_cast<std::chrono::microseconds>(
-              std::chrono::system_clock::now().time_since_epoch())
-              .count()};
-}
-
-// Microseconds, counting on while the host sleeps: grows from agent to agent of one boot.
-std::uint64_t since_boot() {
-  timespec now{};
-  ::clock_gettime(CLOCK_BOOTTIME, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000 +
-         static_cast<std::uint64_t>(now.tv_nsec) / 1'000;
-}
 
 // Reasons for which a driver will never tell who is on a GPU. What it cannot tell just now proves
 // nothing.
@@ -151,7 +137,7 @@ class Agent {
     seen.attempt = id;
     seen.generation = generation;
     seen.phase = control::AttemptPhase::exited;
-    seen.ended = wall_clock();
+    seen.ended = device::wall_clock();
     seen.exit.emplace();
     seen.exit->cause = cause;
     seen.exit->message = std::move(why);
@@ -207,7 +193,8 @@ class Agent {
   std::unique_ptr<launch::Launcher> launcher_;
   Sampler sampler_;
   std::optional<Sample> sampled_;
-  const std::uint64_t life_ = since_boot();
+  // Grows from agent to agent of one boot.
+  const std::uint64_t life_ = static_cast<std::uint64_t>(device::since_boot().us);
   std::uint64_t sequence_ = 0;
   std::uint64_t forgotten_at_ = 0;  // starts that answer an older report are dropped
   std::map<AttemptId, control::AttemptSeen> unstarted_;

@@ -4,16 +4,9 @@
 
 #include <chrono>
 
+#include "edge/device/host_facts.h"
+
 namespace takt::agent {
-namespace {
-
-Instant wall_clock() {
-  return {std::chrono::duration_cast<std::chrono::microseconds>(
-              std::chrono::system_clock::now().time_since_epoch())
-              .count()};
-}
-
-}  // namespace
 
 Sampler::Sampler(std::unique_ptr<device::DeviceProbe> probe, Pids pids, Duration interval,
                  int ready_fd)
@@ -51,7 +44,7 @@ Sample Sampler::read(std::uint64_t number) {
   std::map<std::int64_t, AttemptId> known = shown_;
   for (const auto& [pid, attempt] : last_pids_) known[pid] = attempt;
   for (const auto& [pid, attempt] : pids_()) known[pid] = attempt;
-  Sample sample{number, wall_clock(), probe_->read(wall_clock())};
+  Sample sample{number, device::wall_clock(), probe_->read(device::wall_clock())};
   last_pids_ = pids_();
   for (const auto& [pid, attempt] : last_pids_) known[pid] = attempt;
   bool all_told = true;

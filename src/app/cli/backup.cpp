@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "app/cli/commands.h"
+#include "app/cli/output.h"
 #include "app/cli/session.h"
 
 namespace takt::cli {
@@ -85,8 +86,8 @@ int backup(const std::string& file) {
     return reply.error().kind == ErrorKind::unavailable ? kExitNoServer : kExitFailed;
   }
   if (auto done = copy.put_in_place(); !done) return complain(done.error());
-  fmt::print("{}: {} bytes. docs/backup.md says how it is put back.\n", file, copy.bytes());
-  return kExitFine;
+  return put(
+      fmt::format("{}: {} bytes. docs/backup.md says how it is put back.\n", file, copy.bytes()));
 }
 
 }  // namespace takt::cli

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "app/cli/commands.h"
+#include "app/cli/output.h"
 #include "app/cli/session.h"
 #include "edge/codec/api_json.h"
 
@@ -13,14 +14,15 @@ int for_each_job(const std::vector<std::string>& ids, const std::string& verb,
                  const std::string& done) {
   Session session;
   int code = kExitFine;
+  std::string text;
   for (const std::string& id : ids) {
     auto reply = session.post("/v1/jobs/" + http::percent_encoded(id) + "/" + verb, "");
     if (!reply)
       code = complain(reply.error());
     else
-      fmt::print("{} job {}\n", done, id);
+      text += fmt::format("{} job {}\n", done, id);
   }
-  return code;
+  return put(text, code);
 }
 
 }  // namespace

@@ -166,8 +166,7 @@ class Api {
     if (!body) return http::error_response(body.error());
     auto identity = context_.directory.look_up(request.peer.uid, request.peer.gid);
     if (!identity) return http::error_response(identity.error());
-    control::Submit command{std::move(body->spec), std::move(*identity), body->default_tier,
-                            body->request_id};
+    control::Submit command{std::move(body->spec), std::move(*identity), body->default_tier, ""};
     codec::SubmitReply reply;
     if (query(request, "dry_run", "false") == "true") {
       auto trial = context_.controller.try_out(command);
@@ -180,6 +179,7 @@ class Api {
       reply.decision = trial->decision;
       return json(codec::submit_reply_json(head(trial->warnings), reply));
     }
+    command.request = body->request_id;
     const auto submit = [&] { return context_.controller.submit(std::move(command)); };
     const auto accepted =
         body->request_id.empty()

@@ -27,30 +27,26 @@ struct Leaving {
   std::vector<control::Fact> facts;
 };
 
-std::string word_of(control::Finished::Outcome outcome) {
-  switch (outcome) {
-    case control::Finished::Outcome::done: return "done";
-    case control::Finished::Outcome::failed: return "failed";
-    case control::Finished::Outcome::cancelled: break;
-  }
-  return "cancelled";
-}
-
-// The oldest ends beyond the rules. Those whose devices are not yet proven free stay.
 std::vector<Leaving> leaving(const control::State& state, const FinishedRules& rules, Instant now) {
   std::vector<Leaving> out;
-  std::size_t surplus =
-      state.finished.size() > rules.live_max ? state.finished.size() - rules.live_max : 0;
-  for (const auto& [end, id] : state.finished) {
-    if (out.size() == kJobsAStep || (surplus == 0 && now - end < rules.live_for)) break;
+  for (const JobId id : control::due_for_archive(state, rules, now, kJobsAStep)) {
     const control::Job& job = state.jobs.at(id);
-    if (surplus > 0) --surplus;
-    if (job.holding()) continue;
-    out.push_back({{id.value, job.submitter().user, job.spec().name, word_of(job.finished->outcome),
-                    job.attempts, end.us, ""},
+    out.push_back({{id.value, job.submitter().user, job.spec().name,
+                    control::to_string(job.state()), job.attempts, job.finished->at.us, ""},
                    facts_of(state, job)});
   }
   return out;
+}
+
+// The files of all attempts of a job.
+std::vector<std::string> logs_of(const std::string& folder, JobId job, std::uint32_t attempts) {
+  const control::Places places{folder, "", {}};
+  std::vector<std::string> paths;
+  for (std::uint32_t number = 1; number <= attempts; ++number) {
+    paths.push_back(control::stdout_path(places, {job, number}));
+    paths.push_back(control::stderr_path(places, {job, number}));
+  }
+  return paths;
 }
 
 struct LogFile {
@@ -140,24 +136,21 @@ Result<void> Archivist::forget_old() {
 void Archivist::remove_logs(const std::vector<store::Archive::Removed>& jobs) const {
   std::error_code ignored;  // what cannot be removed now is an old file for the next sweep
   for (const store::Archive::Removed& job : jobs)
-    for (std::uint32_t number = 1; number <= job.attempts; ++number)
-      for (const char* end : {".out", ".err"})
-        fs::remove(fs::path(options_.logs) / (to_string(AttemptId{JobId(job.id), number}) + end),
-                   ignored);
+    for (const std::string& path : logs_of(options_.logs, JobId(job.id), job.attempts))
+      fs::remove(path, ignored);
 }
 
-// Names of the files of jobs that are not over.
+// The files of jobs that are not over.
 std::set<std::string> Archivist::live_logs() const {
-  std::set<std::string> names;
+  std::set<std::string> live;
   controller_.read([&](const control::Sight& sight) {
     for (const auto& [id, job] : sight.state.jobs) {
       if (job.finished && !job.holding()) continue;
-      for (std::uint32_t number = 1; number <= job.attempts; ++number)
-        for (const char* end : {".out", ".err"})
-          names.insert(to_string(AttemptId{id, number}) + end);
+      for (std::string& path : logs_of(options_.logs, id, job.attempts))
+        live.insert(std::move(path));
     }
   });
-  return names;
+  return live;
 }
 
 // The oldest files leave first. A file of which nothing was known when we looked is younger than
@@ -181,7 +174,7 @@ void Archivist::sweep_logs() {
             [](const LogFile& a, const LogFile& b) { return a.written_s < b.written_s; });
   for (const LogFile& file : files) {
     if (file.written_s >= oldest && total <= rules.bytes_max.value) return;
-    if (live.count(file.path.filename()) != 0) continue;
+    if (live.count(file.path.string()) != 0) continue;
     if (fs::remove(file.path, error)) total -= file.bytes;
   }
 }

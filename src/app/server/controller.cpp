@@ -187,16 +187,14 @@ void Controller::handle_command(std::unique_ptr<Command> command, Batch& batch) 
 // Times of what is under way move with the clock, so that no limit strikes early or late.
 void Controller::look_at_clock(Batch& batch) {
   if (!options_.clocks) return;
-  const auto set = control::clock_set(state_, options_.clocks());
+  const control::ClockReading reading = options_.clocks();
+  observe_clock(cluster_, reading);
+  const auto set = control::clock_set(state_, reading);
   if (!set) return;
-  if (set->by.us != 0) {
+  if (set->by.us != 0)
     options_.note(
-        fmt::format("the host's clock was set by {} s: times of what is under way move "
-                    "with it",
+        fmt::format("the host's clock was set by {} s: times of what is under way move with it",
                     set->by.us / 1'000'000));
-    for (auto& [id, seen] : cluster_.nodes) seen.received = seen.received + set->by;
-    cluster_.began = cluster_.began + set->by;
-  }
   apply({*set}, batch);
 }
 

@@ -4,21 +4,11 @@
 #include <string>
 
 #include "core/base/result.h"
+#include "edge/store/file_lock.h"
 
 namespace takt::server {
 
-class FolderLock {
- public:
-  // Errors: conflict (a running takt has it; names its pid), forbidden, io. The file <folder>/lock
-  // stays when the lock goes with the process: its content means nothing then.
-  static Result<FolderLock> take(const std::string& folder);
-  ~FolderLock();
-  FolderLock(FolderLock&& other) noexcept;
-  FolderLock& operator=(FolderLock&& other) noexcept;
-
- private:
-  explicit FolderLock(int fd) : fd_(fd) {}
-  int fd_ = -1;
-};
+// Takes <folder>/lock. Errors: conflict (a running takt has it; names its pid), forbidden, io.
+Result<store::FileLock> lock_runtime_folder(const std::string& folder);
 
 }  // namespace takt::server

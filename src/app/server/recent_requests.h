@@ -1,6 +1,8 @@
 #pragma once
 // Submissions by the id that the client chose for them, so that a client whose answer was lost can
-// ask again without making a second job.
+// ask again without making a second job. The state knows the ids of its live jobs, over a restart
+// too (Submission::request); this one remembers for an hour, whatever has become of the jobs, and
+// what the body was.
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>

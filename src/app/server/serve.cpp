@@ -5,7 +5,6 @@
 #include <signal.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -20,6 +19,7 @@
 #include "app/server/folder_lock.h"
 #include "app/server/watched_journal.h"
 #include "edge/codec/policy_yaml.h"
+#include "edge/device/host_facts.h"
 #include "edge/engine/local_engine.h"
 #include "edge/http/server.h"
 #include "edge/store/journal.h"
@@ -27,22 +27,11 @@
 namespace takt::server {
 namespace {
 
-Instant wall_clock() {
-  return {std::chrono::duration_cast<std::chrono::microseconds>(
-              std::chrono::system_clock::now().time_since_epoch())
-              .count()};
-}
+using device::wall_clock;
 
 control::ClockReading read_clocks() {
-  static const std::string boot_id = [] {
-    std::string line;
-    std::ifstream in("/proc/sys/kernel/random/boot_id");
-    std::getline(in, line);
-    return line;
-  }();
-  timespec boot{};
-  ::clock_gettime(CLOCK_BOOTTIME, &boot);
-  return {wall_clock(), microseconds(boot.tv_sec * 1'000'000 + boot.tv_nsec / 1'000), boot_id};
+  static const std::string boot_id = device::read_host_facts().boot_id;
+  return {wall_clock(), device::since_boot(), boot_id};
 }
 
 // For a state folder that is new: 64 bits of the kernel's randomness.
@@ -272,7 +261,7 @@ Result<int> serve(const ServeOptions& options) {
   if (auto ok = make_folders(options); !ok) return tl::make_unexpected(ok.error());
   // What only one server may have comes first: the runtime folder, the socket, the journal. An
   // agent is started and jobs are touched by whoever has all three.
-  auto lock = FolderLock::take(options.runtime_dir);
+  auto lock = lock_runtime_folder(options.runtime_dir);
   if (!lock) return tl::make_unexpected(lock.error());
   identity::Directory directory(identity::system_accounts());
   FrontDoor door;

@@ -4,12 +4,10 @@
 
 #include <algorithm>
 
+#include "core/schedule/place.h"
+
 namespace takt::control {
 namespace {
-
-std::string gib(Bytes b) {
-  return fmt::format("{:.1f} GiB", static_cast<double>(b.value) / (1 << 30));
-}
 
 RetryCause cause_of(const ExitStatus& exit) {
   if (exit.cause == ExitCause::lost) return RetryCause::node_lost;
@@ -19,8 +17,8 @@ RetryCause cause_of(const ExitStatus& exit) {
 std::string failure_text(const Job& job, const ExitStatus& exit) {
   if (exit.oom) {
     std::string text = "OOM: the host's memory ran out";
-    if (job.spec().memory) text += fmt::format(", asked {}", gib(*job.spec().memory));
-    if (exit.memory_peak) text += fmt::format(", peak {}", gib(*exit.memory_peak));
+    if (job.spec().memory) text += fmt::format(", asked {}", schedule::gib(*job.spec().memory));
+    if (exit.memory_peak) text += fmt::format(", peak {}", schedule::gib(*exit.memory_peak));
     return text + ": ask for more with --host-memory";
   }
   if (exit.cause == ExitCause::exited)

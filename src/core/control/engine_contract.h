@@ -33,8 +33,6 @@ struct EngineInfo {
   std::optional<Duration> remembers;
   // An attempt that was seen counts as gone when it is in no report for so long.
   Duration absent_grace;
-  // Attempts that an engine which places by itself is given ahead of what it has placed.
-  int ahead_max = 8;
 };
 
 // The kernel's word on who somebody is, and what it takes to become them.

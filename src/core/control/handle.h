@@ -80,5 +80,13 @@ struct ClockReading {
 // left alone.
 inline constexpr Duration kClockSetMin = seconds(1);
 std::optional<ClockSet> clock_set(const State& state, const ClockReading& reading);
+// The same for what is remembered of nodes. It goes by a mark of its own: a fact that could not be
+// journaled and is made again moves nothing twice.
+void observe_clock(Cluster& cluster, const ClockReading& reading);
+
+// Finished jobs that are to leave the live state for the archive, at most so many, the oldest ends
+// first. Those whose devices are not yet proven free stay.
+std::vector<JobId> due_for_archive(const State& state, const FinishedRules& rules, Instant now,
+                                   std::size_t at_most);
 
 }  // namespace takt::control

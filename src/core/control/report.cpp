@@ -1,10 +1,11 @@
-// Reports of nodes and the passing of time, compared with what should be.
+// Reports of nodes, compared with what should be.
 #include <fmt/core.h>
 
 #include <algorithm>
 
 #include "core/control/conclude.h"
 #include "core/control/handle.h"
+#include "core/schedule/place.h"
 
 namespace takt::control {
 namespace {
@@ -34,10 +35,6 @@ bool proven_off(const Node& node, const Attempt& attempt) {
       if (p.attempt == attempt.id) return false;
   }
   return true;
-}
-
-std::string gib(Bytes b) {
-  return fmt::format("{:.1f} GiB", static_cast<double>(b.value) / (1 << 30));
 }
 
 class Comparison {
@@ -132,11 +129,11 @@ class Comparison {
           for (const GpuProcess& p : *gpu.processes)
             if (p.attempt == attempt.id && p.memory) used += *p.memory;
       if (used <= device.memory) continue;
-      facts_.push_back(
-          StopRequested{attempt.id, StopReason::memory_watchdog,
-                        fmt::format("OOM: asked {}, used {}: try --memory {}GiB",
-                                    gib(device.memory), gib(used), (used.value * 5 / 4 >> 30) + 1),
-                        policy_.stop_grace, now_});
+      facts_.push_back(StopRequested{
+          attempt.id, StopReason::memory_watchdog,
+          fmt::format("OOM: asked {}, used {}: try --memory {}GiB", schedule::gib(device.memory),
+                      schedule::gib(used), (used.value * 5 / 4 >> 30) + 1),
+          policy_.stop_grace, now_});
       return;
     }
   }

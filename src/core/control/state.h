@@ -131,7 +131,6 @@ std::uint64_t fingerprint_of(const Environment& environment);
 // How much a node is heard of. `suspect`: nothing new starts there. `lost`: what ran there counts
 // as lost, once the node is certain to have ended it (EngineInfo::lease).
 enum class Contact { fresh, suspect, unreachable, lost };
-std::string to_string(Contact contact);
 
 // What the nodes reported last.
 struct SeenReport {
@@ -149,6 +148,7 @@ struct Cluster {
   EngineInfo engine;
   std::map<NodeId, SeenReport> nodes;
   std::uint64_t version = 0;  // grows when a report changes what could be placed
+  ClockMark clock;
   // When this controller began: leases that an earlier one sent out count from here.
   Instant began;
 };

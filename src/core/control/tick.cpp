@@ -84,6 +84,19 @@ std::vector<Fact> tick(const State& state, const Cluster& cluster, const Policy&
   return facts;
 }
 
+std::vector<JobId> due_for_archive(const State& state, const FinishedRules& rules, Instant now,
+                                   std::size_t at_most) {
+  std::vector<JobId> due;
+  std::size_t surplus =
+      state.finished.size() > rules.live_max ? state.finished.size() - rules.live_max : 0;
+  for (const auto& [end, id] : state.finished) {
+    if (due.size() == at_most || (surplus == 0 && now - end < rules.live_for)) break;
+    if (surplus > 0) --surplus;
+    if (!state.jobs.at(id).holding()) due.push_back(id);
+  }
+  return due;
+}
+
 void observe_silence(Cluster& cluster, const Policy& policy, Instant now) {
   for (auto& [id, seen] : cluster.nodes) {
     const Contact contact = std::max(seen.contact, contact_of(seen, policy, now));
@@ -91,24 +104,6 @@ void observe_silence(Cluster& cluster, const Policy& policy, Instant now) {
     seen.contact = contact;
     ++cluster.version;
   }
-}
-
-std::optional<ClockSet> clock_set(const State& state, const ClockReading& reading) {
-  const Duration offset{reading.wall.us - reading.since_boot.us};
-  if (state.clock.boot_id != reading.boot_id) return ClockSet{{}, reading.boot_id, offset};
-  const Duration by = offset - state.clock.offset;
-  if (by < kClockSetMin && Duration{-by.us} < kClockSetMin) return std::nullopt;
-  return ClockSet{by, reading.boot_id, offset};
-}
-
-std::string to_string(Contact contact) {
-  switch (contact) {
-    case Contact::fresh: return "fresh";
-    case Contact::suspect: return "suspect";
-    case Contact::unreachable: return "unreachable";
-    case Contact::lost: break;
-  }
-  return "lost";
 }
 
 }  // namespace takt::control

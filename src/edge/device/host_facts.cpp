@@ -1,8 +1,11 @@
 #include "edge/device/host_facts.h"
 
 #include <sched.h>
+#include <time.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <cstdint>
 #include <fstream>
 #include <limits>
 #include <memory>
@@ -42,6 +45,18 @@ HostFacts read_host_facts() {
     meminfo.ignore(std::numeric_limits<std::streamsize>::max(), '\n');
   }
   return facts;
+}
+
+Instant wall_clock() {
+  return {std::chrono::duration_cast<std::chrono::microseconds>(
+              std::chrono::system_clock::now().time_since_epoch())
+              .count()};
+}
+
+Duration since_boot() {
+  timespec now{};
+  ::clock_gettime(CLOCK_BOOTTIME, &now);
+  return microseconds(std::int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1'000);
 }
 
 }  // namespace takt::device

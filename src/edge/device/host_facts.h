@@ -15,4 +15,8 @@ struct HostFacts {
 
 HostFacts read_host_facts();
 
+Instant wall_clock();
+// CLOCK_BOOTTIME: counts on while the host sleeps and while the wall clock is set.
+Duration since_boot();
+
 }  // namespace takt::device

@@ -18,10 +18,10 @@
 #include <utility>
 
 #include "core/base/fault_point.h"
+#include "edge/launch/adopted_record.h"
 #include "edge/launch/cgroup_tree.h"
 #include "edge/launch/record_folder.h"
 #include "edge/launch/record_watch.h"
-#include "edge/launch/shim/log_cap.h"
 #include "edge/launch/shim/processes.h"
 #include "edge/launch/shim_process.h"
 
@@ -37,28 +37,9 @@ constexpr Duration lock_wait_max = seconds(1);
 // Records on their way out; not an attempt's name, so nobody else looks at them.
 constexpr char gone_suffix[] = ".gone";
 
-std::int64_t clock_us(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return std::int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000;
-}
-
-Instant wall_now() { return {clock_us(CLOCK_REALTIME)}; }
-std::int64_t boottime_us() { return clock_us(CLOCK_BOOTTIME); }
-
 bool is_folder(const std::string& path) {
   struct stat status {};
   return lstat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
-
-ExitRecord outcome(std::uint64_t generation, ExitCause cause, std::string message) {
-  ExitRecord record;
-  record.generation = generation;
-  record.status.cause = cause;
-  record.status.message = std::move(message);
-  record.ended = wall_now();
-  record.processes_gone = true;
-  return record;
 }
 
 Error about(const std::string& place, ErrorKind kind, const std::string& rest) {
@@ -104,24 +85,6 @@ void finish_removals(const std::string& records_dir) {
   }
 }
 
-void remove_spec_cgroups(const std::string& place) {
-  const auto summary = read_spec_summary(place);
-  if (!summary) return;
-  for (const std::string& cgroup : summary->cgroups) (void)remove_cgroup(cgroup);
-}
-
-// What a dead shim would have done about output files that grow.
-void cap_logs(const std::string& place) {
-  const auto spec = read_spec_summary(place);
-  if (!spec || spec->log_bytes_max.value <= 0) return;
-  for (const std::string& path : {spec->stdout_path, spec->stderr_path}) {
-    const int fd = shim::open_for_cutting(path.c_str(), spec->logs_dir.c_str());
-    if (fd < 0) continue;
-    (void)shim::cap_log(fd, spec->log_bytes_max.value);
-    close(fd);
-  }
-}
-
 // Why an order cannot be carried out here, or nothing.
 std::optional<std::string> refuse_order(const control::LaunchOrder& order) {
   const auto absolute = [](const std::string& path) { return !path.empty() && path[0] == '/'; };
@@ -144,10 +107,6 @@ std::optional<std::string> refuse_order(const control::LaunchOrder& order) {
   return std::nullopt;
 }
 
-std::vector<std::int64_t> to_vector(const shim::PidList& pids) {
-  return std::vector<std::int64_t>(pids.begin(), pids.end());
-}
-
 // Two servers on one host number their jobs alike. Without a mark of its own in the name, one could
 // remove what the other has just made under the same one.
 std::string cgroup_name(const std::string& records_dir, AttemptId attempt) {
@@ -157,24 +116,6 @@ std::string cgroup_name(const std::string& records_dir, AttemptId attempt) {
 }
 
 }  // namespace
-
-// What a record folder says.
-struct Launcher::Adopted {
-  std::string folder;
-  std::optional<JobRecord> job;
-  std::optional<ExitRecord> exit;
-
-  static Adopted read(std::string folder) {
-    Adopted record;
-    record.folder = std::move(folder);
-    // exit after job: an attempt that ends meanwhile is seen whole.
-    record.job = read_job_record(record.folder);
-    record.exit = read_exit_record(record.folder);
-    if (record.exit && !record.job) record.job = read_job_record(record.folder);
-    return record;
-  }
-  std::uint64_t generation() const { return exit ? exit->generation : job ? job->generation : 0; }
-};
 
 Launcher::Launcher(LauncherOptions options, std::unique_ptr<CgroupTree> cgroups,
                    std::unique_ptr<RecordWatch> watch)
@@ -437,201 +378,6 @@ Result<void> Launcher::forget(AttemptId attempt) {
   const std::lock_guard<std::mutex> guard(mutex_);
   leftovers_.erase(attempt);
   return {};
-}
-
-std::vector<control::AttemptSeen> Launcher::scan() {
-  watch_->drain();
-  reap_forkers();
-  std::vector<control::AttemptSeen> seen;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(options_.records_dir, error)) {
-    const auto attempt = parse_attempt_name(entry.path().filename().string());
-    if (!attempt) continue;
-    watch_->watch_folder(entry.path().string());
-    const Adopted record = Adopted::read(entry.path().string());
-    const std::optional<control::AttemptSeen> found =
-        record.job || record.exit ? see(*attempt, record)
-                                  : see_starting(*attempt, entry.path().string());
-    if (found) seen.push_back(*found);
-    if (found && found->phase == control::AttemptPhase::starting) continue;
-    const std::lock_guard<std::mutex> guard(mutex_);
-    undecided_.erase(*attempt);
-  }
-  std::sort(seen.begin(), seen.end(),
-            [](const auto& a, const auto& b) { return a.attempt < b.attempt; });
-  return seen;
-}
-
-// Neither job nor exit is on record. Nothing: no shim is at work on it.
-std::optional<control::AttemptSeen> Launcher::see_starting(AttemptId attempt,
-                                                           const std::string& place) {
-  const auto spec = read_spec_summary(place);
-  if (!spec) return std::nullopt;
-  control::AttemptSeen seen;
-  seen.attempt = attempt;
-  seen.generation = spec->generation;
-  if (shim_holds_lock(place)) return seen;
-  {
-    const std::lock_guard<std::mutex> guard(mutex_);
-    const auto it = undecided_.find(attempt);
-    if (it == undecided_.end()) return std::nullopt;
-    if (boottime_us() < it->second) return seen;
-  }
-  // Silent is not dead. With the lock held nothing starts, and with an exit record nothing will.
-  const auto lock = RecordLock::try_take(place);
-  if (!lock) return seen;
-  const Adopted record = Adopted::read(place);
-  if (record.job || record.exit) return see(attempt, record);
-  const auto fenced = write_exit(
-      place, attempt,
-      outcome(
-          seen.generation, ExitCause::start_failed,
-          fmt::format("takt-shim has not answered within {} s: the host or the disk of {} "
-                      "hangs; try again, or look at the host",
-                      static_cast<double>(options_.shim_patience.us) / 1e6, options_.shim_path)));
-  if (!fenced) return seen;
-  remove_spec_cgroups(place);
-  return see(attempt, Adopted::read(place));
-}
-
-control::AttemptSeen Launcher::see(AttemptId attempt, const Adopted& record) {
-  control::AttemptSeen seen;
-  seen.attempt = attempt;
-  seen.generation = record.generation();
-  if (record.job && record.job->damage.empty()) {
-    seen.pid = record.job->pid;
-    seen.started = record.job->started;
-  }
-  if (!record.exit) {
-    if (record.job->boot_id == boot_id_ || !record.job->damage.empty()) {
-      if (!shim_holds_lock(record.folder)) return see_without_shim(attempt, record);
-      watch_->watch_process(record.job->shim_pid, record.job->shim_start);
-      seen.phase = control::AttemptPhase::running;
-      return seen;
-    }
-    Adopted lost = record;
-    lost.exit = outcome(seen.generation, ExitCause::lost,
-                        "the host restarted while it ran: its outcome is unknown");
-    (void)write_exit(record.folder, attempt, *lost.exit);
-    return see(attempt, lost);
-  }
-  seen.phase = control::AttemptPhase::exited;
-  seen.ended = record.exit->ended;
-  seen.exit = record.exit->status;
-  seen.processes_gone = record.exit->processes_gone;
-  // Failed starts have no beginning.
-  if (record.exit->status.cause == ExitCause::start_failed) {
-    seen.started.reset();
-    seen.pid = 0;
-  }
-  if (seen.processes_gone) return seen;
-  // The shim waits for what KILL does not end at once. If it is gone itself, we look.
-  if (record.job && shim_holds_lock(record.folder)) return seen;
-  const std::vector<std::int64_t> left = processes(record, nullptr);
-  seen.processes_gone = left.empty();
-  end_leftovers(attempt, record, left);
-  return seen;
-}
-
-// The shim was killed, or has written its exit record this very moment.
-control::AttemptSeen Launcher::see_without_shim(AttemptId attempt, const Adopted& record) {
-  Adopted now = Adopted::read(record.folder);
-  if (now.exit) return see(attempt, now);
-  control::AttemptSeen seen;
-  seen.attempt = attempt;
-  seen.generation = record.generation();
-  seen.pid = record.job->pid;
-  seen.started = record.job->started;
-  seen.phase = control::AttemptPhase::running;
-  const std::vector<std::int64_t> left = processes(record, nullptr);
-  cap_logs(record.folder);
-  if (!left.empty()) {
-    end_leftovers(attempt, record, left);
-    return seen;
-  }
-  now.exit =
-      outcome(seen.generation, ExitCause::lost,
-              record.job->damage.empty()
-                  ? "its takt-shim was killed: the outcome is unknown"
-                  : record.job->damage + ", and its takt-shim is gone: the outcome is unknown");
-  (void)write_exit(record.folder, attempt, *now.exit);
-  for (const std::string& cgroup : record.job->cgroups) (void)remove_cgroup(cgroup);
-  return see(attempt, now);
-}
-
-// All living processes of an attempt.
-std::vector<std::int64_t> Launcher::processes(const Adopted& record,
-                                              const shim::ProcessTable* table) const {
-  shim::PidList pids;
-  if (!record.job) return {};
-  const JobRecord& job = *record.job;
-  if (!job.damage.empty()) {
-    // The order still knows the cgroup.
-    const std::string members = read_spec_summary(record.folder).value_or(SpecSummary{}).members;
-    if (!members.empty()) shim::add_members(members.c_str(), pids);
-    return to_vector(pids);
-  }
-  if (job.boot_id != boot_id_) return {};
-  if (!job.members.empty()) {
-    shim::add_members(job.members.c_str(), pids);
-    return to_vector(pids);
-  }
-  std::optional<shim::ProcessTable> own;
-  if (table == nullptr) table = &own.emplace();
-  // Both, since a shim that ends hands its children on while we read.
-  if (shim::is_running(static_cast<pid_t>(job.shim_pid), job.shim_start)) {
-    table->add_descendants(static_cast<pid_t>(job.shim_pid), pids);
-  }
-  table->add_orphans(static_cast<pid_t>(job.pid), job.pid_start, pids);
-  return to_vector(pids);
-}
-
-// What a dead shim would have done: TERM to what the main process leaves behind, KILL when the
-// grace of that or of a stop is over; and a wake-up at the end.
-void Launcher::end_leftovers(AttemptId attempt, const Adopted& record,
-                             const std::vector<std::int64_t>& pids) {
-  for (const std::int64_t pid : pids) {
-    watch_->watch_process(pid, shim::start_of(static_cast<pid_t>(pid)));
-  }
-  const auto request = read_stop_request(record.folder);
-  std::int64_t kill_at = request ? request->deadline_us : std::numeric_limits<std::int64_t>::max();
-  const JobRecord& job = *record.job;
-  if (!request && job.damage.empty() &&
-      !shim::is_running(static_cast<pid_t>(job.pid), job.pid_start)) {
-    // Another launcher asks once more: that does no harm.
-    bool first = false;
-    {
-      const std::lock_guard<std::mutex> guard(mutex_);
-      const auto [it, added] =
-          leftovers_.emplace(attempt, boottime_us() + options_.leftover_grace.us);
-      kill_at = it->second;
-      first = added;
-    }
-    for (const std::int64_t pid : pids) {
-      if (!first) break;
-      kill(static_cast<pid_t>(pid), SIGTERM);
-      kill(static_cast<pid_t>(pid), SIGCONT);
-    }
-  }
-  if (boottime_us() < kill_at) return;
-  (void)kill_cgroup(job.members);
-  for (const std::int64_t pid : pids) kill(static_cast<pid_t>(pid), SIGKILL);
-}
-
-std::map<std::int64_t, AttemptId> Launcher::pids() {
-  std::map<std::int64_t, AttemptId> owners;
-  std::optional<shim::ProcessTable> table;
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(options_.records_dir, error)) {
-    const auto attempt = parse_attempt_name(entry.path().filename().string());
-    if (!attempt) continue;
-    const Adopted record = Adopted::read(entry.path().string());
-    if (!record.job || (record.exit && record.exit->processes_gone)) continue;
-    if (record.job->members.empty() && !table) table.emplace();
-    const shim::ProcessTable* const known = table ? &*table : nullptr;
-    for (const std::int64_t pid : processes(record, known)) owners.emplace(pid, *attempt);
-  }
-  return owners;
 }
 
 int Launcher::event_fd() const { return watch_->fd(); }

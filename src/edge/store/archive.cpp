@@ -85,7 +85,7 @@ struct Archive::Impl {
 };
 
 Result<std::unique_ptr<Archive>> Archive::open(const std::string& path) {
-  auto lock = FileLock::take(path, archive_kind());
+  auto lock = lock_file_of(path, archive_kind());
   if (!lock) return tl::make_unexpected(lock.error());
   auto db = open_file(path, archive_kind());
   if (!db) return tl::make_unexpected(db.error());

@@ -100,7 +100,7 @@ Result<std::unique_ptr<Journal>> Journal::open(const std::string& path) {
 }
 
 Result<std::unique_ptr<Journal>> Journal::open(const std::string& path, Options options) {
-  auto lock = FileLock::take(path, journal_kind());
+  auto lock = lock_file_of(path, journal_kind());
   if (!lock) return tl::make_unexpected(lock.error());
   const auto wal_damage = damage_in_wal(path + "-wal");
   auto db = open_file(path, journal_kind());

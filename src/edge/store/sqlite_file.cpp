@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sqlite3.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -100,8 +99,8 @@ Result<void> check_before_opening(const std::string& path, const FileKind& kind)
   if (!header || (header->application_id != kind.application_id && !backup)) {
     // A file that is cut off within its header is ours and damaged, or anything: both hold.
     return fail(ErrorKind::invalid,
-                fmt::format("{} is not takt's {}: it is left as it is; move it away, or {}",
-                            path, kind.name, kind.when_damaged));
+                fmt::format("{} is not takt's {}: it is left as it is; move it away, or {}", path,
+                            kind.name, kind.when_damaged));
   }
   if (size_of(path + "-journal") > 0) {
     return fail(ErrorKind::invalid,
@@ -220,51 +219,31 @@ Result<void> sync_folder_of(const std::string& path) {
   return {};
 }
 
-Result<FileLock> FileLock::take(const std::string& path, const FileKind& kind) {
+Result<FileLock> lock_file_of(const std::string& path, const FileKind& kind) {
   const std::string lock_path = path + ".lock";
-  const int fd = ::open(lock_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (fd < 0) {
-    const int error = errno;
-    const std::string folder =
-        fs::path(path).has_parent_path() ? fs::path(path).parent_path() : ".";
-    if (error == ENOENT || error == ENOTDIR) {
-      return fail(ErrorKind::not_found,
-                  fmt::format("the folder {} for the {} does not exist: create it or name another",
-                              folder, kind.name));
-    }
-    if (means_full(error)) return tl::make_unexpected(full(path));
-    return fail(
-        error == EACCES || error == EROFS || error == EPERM ? ErrorKind::forbidden : ErrorKind::io,
-        fmt::format("cannot write in {}, where the {} is to be: {}; make it writable for "
-                    "this user or name another folder",
-                    folder, kind.name, words(error)));
-  }
-  FileLock lock(fd);
-  if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) {
-      return fail(ErrorKind::io, fmt::format("cannot lock {}: {}", lock_path, words(errno)));
-    }
-    char pid[24] = {};
-    const ssize_t got = ::pread(fd, pid, sizeof(pid) - 1, 0);
-    std::string holder(pid, got > 0 ? static_cast<std::size_t>(got) : 0);
-    while (!holder.empty() && holder.back() == '\n') holder.pop_back();
+  auto lock = FileLock::take(lock_path, 0600);
+  if (lock) return *std::move(lock);
+  const FileLock::Refusal& refusal = lock.error();
+  const int error = refusal.error;
+  if (refusal.kind == FileLock::Refusal::Kind::held)
     return fail(ErrorKind::conflict,
                 fmt::format("the {} {} is in use by another takt{}: stop that one first, or name "
                             "another state folder",
-                            kind.name, path, holder.empty() ? "" : " (pid " + holder + ")"));
-  }
-  // Only for the sentence above; a full disk must not keep us from opening.
-  const std::string pid = std::to_string(::getpid()) + "\n";
-  if (::ftruncate(fd, 0) == 0) {
-    [[maybe_unused]] const ssize_t written = ::pwrite(fd, pid.data(), pid.size(), 0);
-  }
-  return lock;
-}
-
-FileLock::FileLock(FileLock&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-
-FileLock::~FileLock() {
-  if (fd_ >= 0) ::close(fd_);
+                            kind.name, path,
+                            refusal.holder.empty() ? "" : " (pid " + refusal.holder + ")"));
+  if (refusal.kind == FileLock::Refusal::Kind::cannot_lock)
+    return fail(ErrorKind::io, fmt::format("cannot lock {}: {}", lock_path, words(error)));
+  const std::string folder = fs::path(path).has_parent_path() ? fs::path(path).parent_path() : ".";
+  if (error == ENOENT || error == ENOTDIR)
+    return fail(ErrorKind::not_found,
+                fmt::format("the folder {} for the {} does not exist: create it or name another",
+                            folder, kind.name));
+  if (means_full(error)) return tl::make_unexpected(full(path));
+  return fail(
+      error == EACCES || error == EROFS || error == EPERM ? ErrorKind::forbidden : ErrorKind::io,
+      fmt::format("cannot write in {}, where the {} is to be: {}; make it writable for this user "
+                  "or name another folder",
+                  folder, kind.name, words(error)));
 }
 
 Result<std::unique_ptr<SQLite::Database>> open_file(const std::string& path, const FileKind& kind) {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "core/base/result.h"
+#include "edge/store/file_lock.h"
 
 namespace SQLite {
 class Database;
@@ -28,19 +29,8 @@ struct FileKind {
   std::uint32_t backup_id = 0;
 };
 
-// A lock file beside the database, held with flock as long as this lives; the kernel releases it
-// when the process dies. The file itself stays: removing it would let two processes hold two locks.
-class FileLock {
- public:
-  static Result<FileLock> take(const std::string& path, const FileKind& kind);
-  ~FileLock();
-  FileLock(FileLock&& other) noexcept;
-  FileLock& operator=(FileLock&&) = delete;
-
- private:
-  explicit FileLock(int fd) : fd_(fd) {}
-  int fd_ = -1;
-};
+// The lock beside the database.
+Result<FileLock> lock_file_of(const std::string& path, const FileKind& kind);
 
 // Opens or creates, with exclusive locking. The caller holds the lock, and makes its own checks
 // before it calls begin_use.

@@ -56,7 +56,7 @@ Result<std::unique_ptr<Telemetry>> Telemetry::open(const std::string& path) {
 }
 
 Result<std::unique_ptr<Telemetry>> Telemetry::open(const std::string& path, Options options) {
-  auto lock = FileLock::take(path, telemetry_kind());
+  auto lock = lock_file_of(path, telemetry_kind());
   if (!lock) return tl::make_unexpected(lock.error());
   // NORMAL: the newest summaries may be lost with the power, in exchange no save waits for the
   // disk.

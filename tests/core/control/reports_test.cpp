@@ -438,6 +438,27 @@ TEST(Numbers, OfAttemptsThatTheStateDoesNotKnowAreNotGivenAgain) {
   EXPECT_EQ(w.submitted(whole_gpus(1)), JobId(42));
 }
 
+TEST(Clock, WhenItIsSetNodesHaveBeenSilentAsLongAsBefore) {
+  World w = two_gpus();
+  const JobId id = w.submitted(whole_gpus(1));
+  w.start(id);
+  w.see({});
+  w.cluster.began = w.now;
+  SeenReport& seen = w.cluster.nodes.at(w.node.id);
+  seen.lease_ends = w.now + minutes(5);
+  observe_clock(w.cluster, {w.now, seconds(100), "boot"});
+  const Instant before = w.now;
+  w.now = w.now + seconds(3) - hours(24);
+  // The fact of it may be made again and again while the disk is full.
+  for (int i = 0; i < 3; ++i) observe_clock(w.cluster, {w.now, seconds(103), "boot"});
+  EXPECT_EQ(w.now - seen.received, seconds(3));
+  EXPECT_EQ(w.now - w.cluster.began, seconds(3));
+  EXPECT_EQ(*seen.lease_ends - w.now, minutes(5) - seconds(3));
+  seen.absent[{id, 1}] = w.now;
+  observe_clock(w.cluster, {before + hours(1), seconds(103), "boot"});
+  EXPECT_EQ((seen.absent.at({id, 1})), before + hours(1));
+}
+
 TEST(Clock, WhenItIsSetSpansOfWhatIsUnderWayStayRight) {
   World w = two_gpus();
   JobSpec spec = whole_gpus(1);

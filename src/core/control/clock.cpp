@@ -1,0 +1,42 @@
+// The host's wall clock may be set while jobs run: what is remembered moves along, so that spans
+// stay right.
+#include "core/control/handle.h"
+
+namespace takt::control {
+namespace {
+
+Duration offset_of(const ClockReading& reading) {
+  return Duration{reading.wall.us - reading.since_boot.us};
+}
+
+// By how much it was set since the mark was made; of another boot nothing can be said.
+Duration set_since(const ClockMark& mark, const ClockReading& reading) {
+  if (mark.boot_id != reading.boot_id) return {};
+  const Duration by = offset_of(reading) - mark.offset;
+  return by < kClockSetMin && Duration{-by.us} < kClockSetMin ? Duration{} : by;
+}
+
+bool says_something(const ClockMark& mark, const ClockReading& reading) {
+  return mark.boot_id != reading.boot_id || set_since(mark, reading) != Duration{};
+}
+
+}  // namespace
+
+std::optional<ClockSet> clock_set(const State& state, const ClockReading& reading) {
+  if (!says_something(state.clock, reading)) return std::nullopt;
+  return ClockSet{set_since(state.clock, reading), reading.boot_id, offset_of(reading)};
+}
+
+void observe_clock(Cluster& cluster, const ClockReading& reading) {
+  if (!says_something(cluster.clock, reading)) return;
+  const Duration by = set_since(cluster.clock, reading);
+  cluster.clock = {reading.boot_id, offset_of(reading)};
+  cluster.began = cluster.began + by;
+  for (auto& [id, seen] : cluster.nodes) {
+    seen.received = seen.received + by;
+    if (seen.lease_ends) seen.lease_ends = *seen.lease_ends + by;
+    for (auto& [attempt, since] : seen.absent) since = since + by;
+  }
+}
+
+}  // namespace takt::control
