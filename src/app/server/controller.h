@@ -1,6 +1,7 @@
 #pragma once
-// The live loop: one thread that turns commands and reports into facts, decides, journals, and only
-// then acknowledges, publishes and acts. Everything else reads what was published.
+// The live loop's surroundings: the thread that takes turns (core/control/loop.h has their order),
+// the queue of inputs, the journal, and the lock behind which everything else reads what was
+// published.
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -12,14 +13,13 @@
 #include <stop_token>
 #include <string>
 #include <thread>
-#include <variant>
+#include <unordered_map>
 #include <vector>
 
 #include "app/report/wait_log.h"
 #include "app/server/measurements.h"
 #include "app/server/snapshotter.h"
-#include "core/control/handle.h"
-#include "core/control/reconcile.h"
+#include "core/control/loop.h"
 #include "core/control/views.h"
 #include "edge/store/journal_port.h"
 
@@ -52,11 +52,11 @@ struct Trial {
   std::vector<std::string> warnings;
 };
 
-class Controller {
+class Controller final : private control::LoopPort {
  public:
   // `measurements` may be null (telemetry could not be opened): jobs do not depend on it.
   Controller(store::JournalPort& journal, Measurements& measurements, ControllerOptions options);
-  ~Controller();
+  ~Controller() override;
   Controller(const Controller&) = delete;
   Controller& operator=(const Controller&) = delete;
 
@@ -89,57 +89,32 @@ class Controller {
   const Policy& policy() const { return options_.policy; }
 
  private:
-  using What = control::Command;
-  struct Command {
-    What what;
-    std::promise<Result<control::Accepted>> reply;
-  };
-  using Input = std::variant<std::unique_ptr<Command>, control::NodeReport>;
-  // What the batch at hand came to; released when it is on disk.
-  struct Batch {
-    std::vector<control::Fact> facts;
-    std::vector<std::pair<std::unique_ptr<Command>, Result<control::Accepted>>> replies;
-    std::vector<control::NodeReport> reports;
-    std::shared_ptr<const schedule::Plan> plan;  // set when a pass was made
-  };
+  using Reply = std::promise<Result<control::Accepted>>;
 
-  Result<control::Accepted> call(What what);
-  void post(Input input);
+  Result<control::Accepted> call(control::Command command);
   void run();
-  std::vector<Input> next_inputs();
-  void handle_input(Input input, Batch& batch);
-  void handle_command(std::unique_ptr<Command> command, Batch& batch);
-  void apply(std::vector<control::Fact> facts, Batch& batch);
-  void look_at_clock(Batch& batch);
-  void pass(Batch& batch);
-  bool pass_needed(Instant now) const;
-  Result<void> journal(const Batch& batch);
+  std::vector<control::Input> next_inputs();
   Result<void> skip_forgotten_numbers();
-  void roll_back(Batch& batch, const Error& error);
-  void publish(Batch& batch);
-  void release(Batch& batch);
-  void act(const Batch& batch);
   void log_waits();
+
+  // LoopPort, called by the loop's thread.
+  Result<void> append(const std::vector<control::Fact>& facts) override;
+  void publish(const std::function<void()>& change) override;
+  void reply(std::uint64_t token, Result<control::Accepted> answer) override;
+  void send(const std::vector<control::Effect>& effects) override;
+  void note(const std::string& sentence) override;
 
   store::JournalPort& journal_;
   Measurements& measurements_;
   ControllerOptions options_;
   SendEffects send_;
 
-  // Only the loop's thread touches these.
-  control::State state_;  // ahead of the journal while a batch is handled
-  control::Cluster cluster_;
-  std::uint64_t planned_version_ = 0;
-  std::optional<Instant> next_retry_;
-
-  // What is on disk, and what readers see.
+  // Turns are taken by the loop's thread alone; others read it under the lock.
+  control::Loop turns_;
   mutable std::shared_mutex published_mutex_;
   mutable std::condition_variable_any published_changed_;
-  control::State published_;
-  control::Cluster published_cluster_;
-  std::shared_ptr<const schedule::Plan> plan_ = std::make_shared<schedule::Plan>();
   std::string problem_;
-  std::uint64_t published_sequence_ = 0;
+  std::size_t appended_ = 0;  // facts of the turn at hand that are on disk
 
   mutable std::mutex waits_mutex_;
   report::WaitLog waits_;
@@ -147,7 +122,9 @@ class Controller {
 
   std::mutex inputs_mutex_;
   std::condition_variable inputs_changed_;
-  std::deque<Input> inputs_;
+  std::deque<control::Input> inputs_;
+  std::unordered_map<std::uint64_t, Reply> awaited_;  // by token; looked up, never walked
+  std::uint64_t next_token_ = 1;
   bool stopping_ = false;
 
   Snapshotter snapshotter_;

@@ -67,6 +67,9 @@ std::vector<Fact> tick(const State& state, const Cluster& cluster, const Policy&
 
 // Stores a report; false when it is older than one that was stored, and then it is to be dropped.
 bool observe(Cluster& cluster, const State& state, const NodeReport& report, Instant now);
+// When a lease that was given out at `from` or before has surely ended on its node, by the
+// controller's time: with 5 % for clocks that run unevenly (crystals differ by far less).
+Instant lease_end(Duration lease, Instant from);
 // Follows how long nodes have been silent.
 void observe_silence(Cluster& cluster, const Policy& policy, Instant now);
 

@@ -41,18 +41,13 @@ void outlived_kill(const Job& job, const Policy& policy, Instant now, std::vecto
       now});
 }
 
-// By the controller's time, with 5 % for clocks that run unevenly (crystals differ by far less).
-Instant lease_end(const Cluster& cluster, const SeenReport& seen) {
-  const Duration lease = *cluster.engine.lease;
-  return seen.lease_ends.value_or(cluster.began + lease + Duration{lease.us / 20});
-}
-
 void lost_with_node(const Job& job, const Cluster& cluster, Instant now, std::vector<Fact>& facts) {
   const Attempt& a = *job.attempt;
   if (!cluster.engine.lease || a.exit) return;
   const auto node = cluster.nodes.find(a.grant.node);
   if (node == cluster.nodes.end() || node->second.contact != Contact::lost) return;
-  if (now <= lease_end(cluster, node->second)) return;
+  if (now <= node->second.lease_ends.value_or(lease_end(*cluster.engine.lease, cluster.began)))
+    return;
   ExitStatus exit;
   exit.cause = ExitCause::lost;
   exit.message = fmt::format(
@@ -71,6 +66,8 @@ Contact contact_of(const SeenReport& seen, const Policy& policy, Instant now) {
 }
 
 }  // namespace
+
+Instant lease_end(Duration lease, Instant from) { return from + lease + Duration{lease.us / 20}; }
 
 std::vector<Fact> tick(const State& state, const Cluster& cluster, const Policy& policy,
                        Instant now) {
