@@ -133,10 +133,6 @@ void Controller::run() {
     std::optional<control::ClockReading> clocks;
     if (options_.clocks) clocks = options_.clocks();
     const control::Turn turn = turns_.turn(std::move(inputs), clocks, options_.clock(), *this);
-    if (!turn.problem.empty() || !turn.facts.empty()) {
-      const std::unique_lock lock(published_mutex_);
-      problem_ = turn.problem;
-    }
     if (!turn.problem.empty()) {
       std::this_thread::sleep_for(kDiskPause);
       continue;
@@ -161,6 +157,9 @@ Result<void> Controller::append(const std::vector<control::Fact>& facts) {
   auto ok = journal_.append(records);
   fault_point("controller.after-append");
   if (ok) appended_ = facts.size();
+  // Before anybody gets an answer that it explains, or that shows it is over.
+  const std::unique_lock lock(published_mutex_);
+  problem_ = ok ? "" : control::cannot_acknowledge(ok.error());
   return ok;
 }
 

@@ -113,9 +113,13 @@ void Loop::pass(Instant now, Batch& batch, LoopPort& port) {
 
 // Nothing of the batch is on disk: the state goes back to what is. Reports come again by
 // themselves.
+std::string cannot_acknowledge(const Error& error) {
+  return "nothing can be acknowledged: " + error.message +
+         ". It goes on by itself once that is mended";
+}
+
 std::string Loop::roll_back(Batch& batch, const Error& error, LoopPort& port) {
-  std::string sentence = "nothing can be acknowledged: " + error.message +
-                         ". It goes on by itself once that is mended";
+  const std::string sentence = cannot_acknowledge(error);
   port.note(sentence);
   state_ = published_;
   port.publish([&] { published_cluster_ = cluster_; });

@@ -36,6 +36,9 @@ class LoopPort {
   virtual void note(const std::string& sentence) = 0;
 };
 
+// What is told while facts cannot be put on disk.
+std::string cannot_acknowledge(const Error& error);
+
 // What a turn came to, for those who measure and archive.
 struct Turn {
   std::vector<Fact> facts;
