@@ -182,12 +182,11 @@ std::vector<Effect> reconcile(const State& state, const NodeReport& report, cons
                          it->second.attempt->id == s.attempt &&
                          it->second.attempt->generation == s.generation;
     if (current && !it->second.attempt->released) continue;
+    // Also of a job that has left for the archive: its Forget may have been lost with an agent.
+    if (s.phase == AttemptPhase::exited && s.processes_gone) effects.push_back(Forget{s.attempt});
     // Only a job that this controller knows is its to end: an attempt of another life of the state
     // folder is shown and left alone.
-    if (it == state.jobs.end()) continue;
-    if (s.phase == AttemptPhase::exited && s.processes_gone)
-      effects.push_back(Forget{s.attempt});
-    else if (s.phase != AttemptPhase::exited)
+    if (s.phase != AttemptPhase::exited && it != state.jobs.end())
       effects.push_back(Stop{s.attempt, s.generation, seconds(10)});
   }
   return effects;

@@ -90,6 +90,22 @@ TEST(Reconcile, AttemptsOfAJobItDoesNotKnowAreLeftAlone) {
   EXPECT_THAT(w.effects({stranger}), IsEmpty());
 }
 
+// The agent may die with the Forget in hand, and the job leave for the archive before the next
+// agent reports: nobody would remove the record.
+TEST(Reconcile, ForgetsTheRecordOfAJobThatLeftForTheArchive) {
+  World w = two_gpus();
+  const JobId id = w.submitted(whole_gpus(1));
+  w.start(id);
+  const AttemptSeen gone = w.seen_exited(id, exit_code(0));
+  w.see({gone});
+  w.apply({Archived{{id}}});
+  ASSERT_EQ(w.state.jobs.count(id), 0u);
+  EXPECT_THAT(only<Forget>(w.effects({gone})), SizeIs(1));
+  AttemptSeen alive = gone;
+  alive.phase = AttemptPhase::running;
+  EXPECT_THAT(w.effects({alive}), IsEmpty()) << "what runs is nobody's to end";
+}
+
 TEST(Reconcile, TellsANodeOnlyWhatConcernsIt) {
   World w = two_gpus();
   w.submitted(whole_gpus(1));
