@@ -357,6 +357,23 @@ Result<AttemptCgroups> CgroupTree::create(const std::string& name, Bytes memory_
   return fail(ErrorKind::io, problem + ": restart the agent, or run it with more rights");
 }
 
+std::vector<std::string> CgroupTree::folders_of(const std::string& name) const {
+  const auto is_one = [&](const std::string& found) {
+    if (found == name) return true;
+    if (!found.starts_with(name + "-")) return false;
+    return found.find_first_not_of("0123456789", name.size() + 1) == std::string::npos;
+  };
+  std::vector<std::string> folders;
+  for (const CgroupHierarchy& hierarchy : hierarchies_) {
+    std::error_code error;
+    std::filesystem::directory_iterator it(hierarchy.own + "/" + tree_name, error);
+    for (; !error && it != std::filesystem::directory_iterator(); it.increment(error)) {
+      if (is_one(it->path().filename().string())) folders.push_back(it->path().string());
+    }
+  }
+  return folders;
+}
+
 bool kill_cgroup(const std::string& folder) {
   return !folder.empty() && write_text(folder + "/cgroup.kill", "1") == 0;
 }

@@ -64,6 +64,9 @@ class CgroupTree {
   // `memory_limit` of 0: none. An error means that a limit would not be in force, and nothing is
   // left behind.
   Result<AttemptCgroups> create(const std::string& name, Bytes memory_limit) const;
+  // The folders that were ever made for the attempt under `name` and are still there: also those of
+  // an agent that was killed before it could write down where they are.
+  std::vector<std::string> folders_of(const std::string& name) const;
   bool limits_memory() const { return memory_ >= 0; }
   const std::vector<std::string>& notes() const { return notes_; }
 

@@ -197,6 +197,7 @@ Result<void> Launcher::begin(const control::LaunchOrder& order, const std::strin
                                            "or mount it writable",
                                            place, std::strerror(errno)));
   }
+  fault_point("launcher.after-folder");
   watch_->watch_folder(place);
   {
     // A shim that an earlier agent sent may be on its way: it waits for the lock, or has it, or
@@ -224,10 +225,12 @@ Result<void> Launcher::begin(const control::LaunchOrder& order, const std::strin
 // Puts all that the shim needs into the folder, whose lock is held. An order that cannot be carried
 // out becomes an exit record; then there is no spec and no shim has anything to do.
 Result<void> Launcher::prepare(const control::LaunchOrder& order, const std::string& place) {
-  // The agent died between the order and the shim: what it had made is made anew.
+  // The agent died between the cgroups and the shim: what it had made is made anew.
+  const std::string cgroup = cgroup_name(options_.records_dir, order.attempt);
+  for (const std::string& left : cgroups_->folders_of(cgroup)) (void)remove_cgroup(left);
   remove_spec_cgroups(place);
-  const auto abandon = [&](const Error& error, const AttemptCgroups& cgroups) -> Result<void> {
-    for (const std::string& cgroup : cgroups.join) (void)remove_cgroup(cgroup);
+  const auto abandon = [&](const Error& error, const AttemptCgroups& made) -> Result<void> {
+    for (const std::string& one : made.join) (void)remove_cgroup(one);
     auto recorded = write_exit(place, order.attempt,
                                outcome(order.generation, ExitCause::start_failed, error.message));
     (void)remove_spec(place);
@@ -239,9 +242,9 @@ Result<void> Launcher::prepare(const control::LaunchOrder& order, const std::str
   if (const auto refused = refuse_order(order)) {
     return abandon(Error{ErrorKind::invalid, *refused}, {});
   }
-  const auto cgroups =
-      cgroups_->create(cgroup_name(options_.records_dir, order.attempt), order.grant.memory);
+  const auto cgroups = cgroups_->create(cgroup, order.grant.memory);
   if (!cgroups) return abandon(cgroups.error(), {});
+  fault_point("launcher.after-cgroups");
   SpecOptions spec;
   spec.switch_user = geteuid() == 0;
   spec.logs_dir = options_.logs_dir;
@@ -355,6 +358,8 @@ Result<void> Launcher::forget(AttemptId attempt) {
   std::vector<std::string> cgroups = read_spec_summary(place).value_or(SpecSummary{}).cgroups;
   if (record.job)
     cgroups.insert(cgroups.end(), record.job->cgroups.begin(), record.job->cgroups.end());
+  for (std::string& left : cgroups_->folders_of(cgroup_name(options_.records_dir, attempt)))
+    cgroups.push_back(std::move(left));
   for (const std::string& cgroup : cgroups) {
     if (!remove_cgroup(cgroup)) return refuse("its cgroup cannot be removed yet: try again");
   }
@@ -368,6 +373,7 @@ Result<void> Launcher::forget(AttemptId attempt) {
     return fail(ErrorKind::io, fmt::format("record folder {}: its spec cannot be removed: {}",
                                            place, std::strerror(errno)));
   }
+  fault_point("launcher.after-remove-spec");
   if (rename(place.c_str(), gone.c_str()) != 0) {
     return fail(ErrorKind::io, fmt::format("record folder {}: cannot be removed: {}", place,
                                            std::strerror(errno)));

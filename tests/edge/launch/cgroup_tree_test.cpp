@@ -11,6 +11,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
 
 constexpr char hybrid_cgroup[] =
     "9:name=systemd:/\n8:pids:/\n4:memory:/box/a\n2:cpuacct:/\n1:cpu:/\n0::/\n";
@@ -266,6 +267,18 @@ TEST_F(FakeHost, A_name_that_is_taken_is_not_shared) {
   EXPECT_TRUE(tree->create("1.1", Bytes{})->members.ends_with("/takt/1.1"));
   EXPECT_TRUE(tree->create("1.1", Bytes{})->members.ends_with("/takt/1.1-2"));
   EXPECT_TRUE(tree->create("1.1", Bytes{})->members.ends_with("/takt/1.1-3"));
+}
+
+TEST_F(FakeHost, All_folders_of_an_attempt_are_found_and_no_others) {
+  host(v2_cgroup, v2_mounts);
+  cgroup("/sys/fs/cgroup/system.slice/takt.service", "memory pids");
+  const auto tree = open();
+  const std::string above = options.root + "/sys/fs/cgroup/system.slice/takt.service/takt/";
+  EXPECT_THAT(tree->folders_of("7.1-ab"), IsEmpty());
+  for (const char* name : {"7.1-ab", "7.1-ab-2", "7.1-ab-17", "7.1-abc", "7.1-ab-x", "17.1-ab"})
+    std::filesystem::create_directory(above + name);
+  EXPECT_THAT(tree->folders_of("7.1-ab"),
+              UnorderedElementsAre(above + "7.1-ab", above + "7.1-ab-2", above + "7.1-ab-17"));
 }
 
 TEST_F(FakeHost, Kill_and_remove_say_whether_they_worked) {

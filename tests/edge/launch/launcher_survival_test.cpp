@@ -208,6 +208,29 @@ TEST_P(LauncherSurvival, An_order_whose_shim_never_began_is_started_by_the_next_
   EXPECT_EQ(count_lines(folder + "/count"), 1u);
 }
 
+// An agent that was killed right after it had made cgroups has not written down where they are.
+TEST_P(LauncherSurvival, Cgroups_of_an_agent_that_was_killed_before_its_order_do_not_stay) {
+  ASSERT_TRUE(launcher->start(order(1, "sleep 60")));
+  ASSERT_TRUE(eventually([&] { return read_job_record(record(1)).has_value(); }));
+  const auto cgroups_of_1 = read_job_record(record(1))->cgroups;
+  std::vector<std::string> left;
+  for (std::string cgroup : cgroups_of_1) {
+    const std::size_t name = cgroup.rfind('/') + 1;
+    left.push_back(cgroup.replace(name, 1, "2"));
+  }
+  ASSERT_EQ(mkdir(record(2).c_str(), 0700), 0);
+  for (const std::string& cgroup : left) ASSERT_EQ(mkdir(cgroup.c_str(), 0755), 0) << cgroup;
+  ASSERT_TRUE(launcher->start(order(2, "exit 6")));
+  EXPECT_EQ(wait_for_exit(2).exit->code, 6);
+  EXPECT_EQ(read_job_record(record(2))->cgroups, left) << "made anew under the same names";
+  for (const std::string& cgroup : left) ASSERT_EQ(mkdir((cgroup + "-2").c_str(), 0755), 0);
+  ASSERT_TRUE(launcher->forget(attempt(2)));
+  for (const std::string& cgroup : left) {
+    EXPECT_FALSE(std::filesystem::exists(cgroup));
+    EXPECT_FALSE(std::filesystem::exists(cgroup + "-2"));
+  }
+}
+
 TEST_P(LauncherSurvival, A_second_shim_on_a_record_starts_nothing) {
   ASSERT_TRUE(launcher->start(order(1, "echo run >> " + folder + "/count; sleep 60")));
   ASSERT_TRUE(wait_for_text(folder + "/count", "run"));
