@@ -5,7 +5,7 @@ ARGS ?=
 programs = takt takt-shim takt-load emulator/libnvidia-ml.so.1
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test bench lint format asan tsan install clean packages
+.PHONY: help run build test crash bench lint format asan tsan install clean packages
 
 help: ## list these verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -22,6 +22,10 @@ build: packages ## build/release: takt, takt-shim, takt-load and the emulated NV
 test: packages ## build everything and run all tests
 	@scripts/build.sh release
 	@ctest --test-dir build/release -j $$(nproc) --output-on-failure --no-tests=error
+
+crash: packages ## kill controller, agent and shims in 200 rounds; prints the crash table
+	@scripts/build.sh release crash_test
+	@TAKT_CRASH_ROUNDS=200 build/release/tests/crash/crash_test
 
 bench: packages ## run every benchmark; results in build/bench/*.json
 	@scripts/build.sh release

@@ -41,6 +41,7 @@ class Beside {
   void signal(int number) const;
   // Its exit code (128 + signal); -1 when it has not ended in time.
   int wait(int limit_seconds = 30);
+  long pid() const { return pid_; }
 
  private:
   std::filesystem::path out_;

@@ -129,6 +129,7 @@ Result<void> Archivist::forget_old() {
                                   static_cast<std::uint64_t>(rules.archive_bytes_max.value));
     if (!removed) return tl::make_unexpected(removed.error());
     if (removed->empty()) return {};
+    fault_point("archive.before-remove-logs");
     remove_logs(*removed);
   }
 }

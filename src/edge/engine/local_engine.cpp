@@ -17,6 +17,7 @@
 #include <mutex>
 #include <thread>
 
+#include "core/base/fault_point.h"
 #include "edge/codec/agent_json.h"
 #include "edge/engine/frame_channel.h"
 
@@ -58,6 +59,7 @@ Result<Child> spawn(const std::vector<std::string>& command) {
   argv.push_back(nullptr);
   const pid_t pid = ::fork();
   if (pid == 0) become_agent(argv.data(), pair[1]);
+  fault_point("engine.after-fork");
   ::close(pair[1]);
   if (pid < 0) {
     ::close(pair[0]);

@@ -173,6 +173,7 @@ Result<void> create(const std::string& path, const FileKind& kind) {
   if (::rename(fresh.c_str(), path.c_str()) != 0) {
     return fail(ErrorKind::io, fmt::format("cannot name {} {}: {}", fresh, path, words(errno)));
   }
+  fault_point("store.after-create");
   return sync_folder_of(path);
 }
 

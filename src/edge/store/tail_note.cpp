@@ -103,9 +103,11 @@ Result<TailNote> TailNote::create(const std::string& journal_path, std::uint64_t
     bytes.replace(static_cast<std::size_t>(i * kSlotBytes), text.size(), text);
   }
   const int fd = ::open(fresh.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  const bool written =
+  const bool complete =
       fd >= 0 && ::write(fd, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()) &&
-      ::fsync(fd) == 0 && ::rename(fresh.c_str(), path.c_str()) == 0;
+      ::fsync(fd) == 0;
+  fault_point("journal.before-note-created");
+  const bool written = complete && ::rename(fresh.c_str(), path.c_str()) == 0;
   if (!written) {
     const int error = errno;
     if (fd >= 0) ::close(fd);

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "core/base/fault_point.h"
 #include "edge/store/sqlite_file.h"
 
 namespace takt::store {
@@ -119,7 +120,9 @@ Result<void> Telemetry::save_summary(const std::string& workload, const std::str
       trim.bind(1, surplus);
       rows -= trim.exec();
     }
+    fault_point("telemetry.before-commit");
     transaction.commit();
+    fault_point("telemetry.after-commit");
     impl_->rows = rows;
     return {};
   } catch (const std::exception& e) {

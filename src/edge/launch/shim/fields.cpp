@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/base/fault_point.h"
+
 namespace takt::shim {
 
 bool FieldReader::next(Field& field) {
@@ -124,6 +126,7 @@ int write_record(int folder, const char* name, const char* beside, std::string_v
   if (fd < 0) return errno;
   int error = write_all(fd, text);
   if (close(fd) != 0 && error == 0) error = errno;
+  fault_point("record.before-rename");
   if (error == 0 && renameat(folder, beside, folder, name) != 0) error = errno;
   if (error != 0) unlinkat(folder, beside, 0);
   return error;
@@ -147,6 +150,7 @@ int write_exit_record(int folder, std::string_view text) {
   int error = write_all(fd, text);
   if (error == 0 && ftruncate(fd, static_cast<off_t>(text.size())) != 0) error = errno;
   close(fd);
+  fault_point("record.before-rename-exit");
   if (error == 0 && renameat(folder, exit_reserve_file, folder, exit_file) != 0) error = errno;
   return error;
 }

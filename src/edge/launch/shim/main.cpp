@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "core/base/fault_point.h"
 #include "edge/launch/shim/protocol.h"
 #include "edge/launch/shim/supervision.h"
 
@@ -87,6 +88,7 @@ int run(const char* record) {
     answer(answer_failed, "takt-shim cannot leave the launcher: is /dev/null there?");
     return 1;
   }
+  fault_point("shim.after-detach");
   const int folder = open(record, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) {
     answer(answer_failed, "the record folder is gone");
@@ -96,6 +98,7 @@ int run(const char* record) {
     answer(answer_busy, "");
     return 0;
   }
+  fault_point("shim.after-lock");
   if (is_there(folder, job_file) || is_there(folder, exit_file)) {
     answer(answer_known, "");
     return 0;

@@ -58,6 +58,7 @@ Begin Supervision::begin(Sentence& why) {
                   std::strerror(no_room));
     return Begin::failed;
   }
+  fault_point("shim.after-reserve");
   if (stop_requested()) return refuse("stopped before it was started", why);
   if (!open_logs(why)) return refuse(why.text, why);
   sigset_t wanted;
@@ -88,6 +89,7 @@ Begin Supervision::begin(Sentence& why) {
   if (stop_requested()) on_stop_request();
   fault_point("shim.before-release");
   (void)write_all(release_fd, "g");
+  fault_point("shim.after-release");
   close(release_fd);
   logs_.begin(spec_.log_bytes_max, monotonic_us());
   await_exec();
@@ -325,6 +327,7 @@ void Supervision::wait_for_end() {
   (void)write_exit(true);
   fault_point("shim.before-remove-cgroups");
   remove_cgroups(spec_);
+  fault_point("shim.after-remove-cgroups");
 }
 
 int Supervision::write_exit(bool processes_gone) const {
