@@ -225,6 +225,7 @@ inline control::NodeReport report_of(const Node& n, Instant when = t0,
   control::NodeReport r;
   r.sequence = ++sequence;
   r.at = when;
+  r.made = when;
   r.node = n;
   r.attempts = std::move(attempts);
   return r;

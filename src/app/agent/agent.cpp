@@ -5,37 +5,17 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 
 #include "app/agent/sampler.h"
 #include "core/base/fault_point.h"
+#include "core/control/agent_book.h"
 #include "edge/codec/agent_json.h"
 #include "edge/device/host_facts.h"
 #include "edge/engine/frame_channel.h"
 
 namespace takt::agent {
 namespace {
-
-// Reasons for which a driver will never tell who is on a GPU. What it cannot tell just now proves
-// nothing.
-bool will_never_tell(MissingKind kind) {
-  return kind == MissingKind::not_supported || kind == MissingKind::not_permitted ||
-         kind == MissingKind::device_lost;
-}
-
-// Nobody of the attempt is on any device, as far as anybody can know.
-bool shows_none_of(const Node& node, AttemptId id, const std::vector<std::string>& granted) {
-  return std::none_of(node.gpus.begin(), node.gpus.end(), [&](const Gpu& gpu) {
-    if (gpu.processes)
-      return std::any_of(gpu.processes->begin(), gpu.processes->end(),
-                         [&](const GpuProcess& p) { return p.attempt == id; });
-    const bool is_granted =
-        std::find(granted.begin(), granted.end(), gpu.uuid.value) != granted.end();
-    return is_granted && !will_never_tell(gpu.processes.error().kind);
-  });
-}
 
 class Agent {
  public:
@@ -91,7 +71,7 @@ class Agent {
 
   void carry_out(const control::Start& start) {
     const AttemptId id = start.order.attempt;
-    if (unstarted_.count(id) != 0 || too_old(start.basis)) return;
+    if (!book_.obeys(start, boot_id())) return;
     const auto ok = launcher_->start(start.order);
     if (ok) return;
     if (ok.error().kind == ErrorKind::conflict) {
@@ -99,15 +79,12 @@ class Agent {
                    ok.error().message.c_str());
       return;
     }
-    never_started(id, start.order.generation, ExitCause::start_failed, ok.error().message);
+    book_.close(id, start.order.generation, ExitCause::start_failed, ok.error().message,
+                device::wall_clock());
   }
 
-  // The report that this start answers was made before something was forgotten since, or in another
-  // life: the attempt may have been here and be over. If it is still wanted, it is sent again.
-  bool too_old(const control::Basis& basis) const {
-    if (sampled_ && basis.boot_id != sampled_->node.boot_id) return true;
-    return basis.life != life_ || basis.sequence < forgotten_at_;
-  }
+  // Of the last sample: starts answer reports, and each has one.
+  std::string boot_id() const { return sampled_ ? sampled_->node.boot_id : ""; }
 
   // This agent gives no lease: its host is the controller's too (EngineInfo::lease).
   void carry_out(const control::Renew&) {}
@@ -116,33 +93,19 @@ class Agent {
   // it; a start that comes later is ignored. One that is known in any way is not that: a shim may
   // be on its way, and only the launcher can say that it will start nothing.
   void carry_out(const control::Stop& stop) {
-    if (unstarted_.count(stop.attempt) != 0) return;
+    if (book_.closed(stop.attempt)) return;
     const auto ok = launcher_->stop(stop.attempt, stop.grace);
     if (!ok)
       std::fprintf(stderr, "takt agent: attempt %s: %s\n", to_string(stop.attempt).c_str(),
                    ok.error().message.c_str());
     if (!launcher_->knows(stop.attempt))
-      never_started(stop.attempt, stop.generation, ExitCause::lost, "stopped before it started");
+      book_.close(stop.attempt, stop.generation, ExitCause::lost, "stopped before it started",
+                  device::wall_clock());
   }
 
   void carry_out(const control::Forget& forget) {
-    forgotten_at_ = sequence_ + 1;
-    unstarted_.erase(forget.attempt);
-    proof_.erase(forget.attempt);
+    book_.forget(forget.attempt);
     (void)launcher_->forget(forget.attempt);
-  }
-
-  void never_started(AttemptId id, std::uint64_t generation, ExitCause cause, std::string why) {
-    control::AttemptSeen seen;
-    seen.attempt = id;
-    seen.generation = generation;
-    seen.phase = control::AttemptPhase::exited;
-    seen.ended = device::wall_clock();
-    seen.exit.emplace();
-    seen.exit->cause = cause;
-    seen.exit->message = std::move(why);
-    seen.processes_gone = true;
-    unstarted_[id] = std::move(seen);
   }
 
   bool take_sample() {
@@ -156,29 +119,15 @@ class Agent {
     return true;
   }
 
-  // An ended attempt counts as gone only when a look at the devices that began after its end has
-  // been taken, and shows no process of it: what the driver showed before proves nothing.
-  void prove(control::AttemptSeen& seen) {
-    if (seen.phase != control::AttemptPhase::exited || !seen.processes_gone) return;
-    auto it = proof_.find(seen.attempt);
-    if (it == proof_.end()) {
-      Proof proof{sampler_.request(), launcher_->devices(seen.attempt)};
-      it = proof_.emplace(seen.attempt, std::move(proof)).first;
-    }
-    const Proof& proof = it->second;
-    seen.processes_gone = sampled_->number >= proof.sample &&
-                          shows_none_of(sampled_->node, seen.attempt, proof.devices);
-  }
-
   bool report() {
     control::NodeReport report;
-    report.life = life_;
-    report.sequence = ++sequence_;
     report.at = sampled_->at;
+    report.made = device::wall_clock();
     report.node = sampled_->node;
     report.attempts = launcher_->scan();
-    for (const auto& [id, seen] : unstarted_) report.attempts.push_back(seen);
-    for (control::AttemptSeen& seen : report.attempts) prove(seen);
+    book_.sign(
+        report, {sampled_->number, sampled_->node}, [this] { return sampler_.request(); },
+        [this](AttemptId id) { return launcher_->devices(id); });
     fault_point("agent.before-report");
     const auto ok = channel_.write(codec::encode_report(report), seconds(10));
     fault_point("agent.after-report");
@@ -193,16 +142,7 @@ class Agent {
   std::unique_ptr<launch::Launcher> launcher_;
   Sampler sampler_;
   std::optional<Sample> sampled_;
-  // Grows from agent to agent of one boot.
-  const std::uint64_t life_ = static_cast<std::uint64_t>(device::since_boot().us);
-  std::uint64_t sequence_ = 0;
-  std::uint64_t forgotten_at_ = 0;  // starts that answer an older report are dropped
-  std::map<AttemptId, control::AttemptSeen> unstarted_;
-  struct Proof {
-    std::uint64_t sample = 0;          // the first one that began after the end
-    std::vector<std::string> devices;  // that must be seen to be empty
-  };
-  std::map<AttemptId, Proof> proof_;
+  control::AgentBook book_{static_cast<std::uint64_t>(device::since_boot().us)};
 };
 
 }  // namespace

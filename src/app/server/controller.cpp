@@ -187,7 +187,8 @@ void Controller::reply(std::uint64_t token, Result<control::Accepted> answer) {
   reply.set_value(std::move(answer));
 }
 
-void Controller::send(const std::vector<control::Effect>& effects) {
+// There is one node: the engine knows its way.
+void Controller::send(const NodeId&, const std::vector<control::Effect>& effects) {
   fault_point("controller.before-send");
   if (send_) send_(effects);
   fault_point("controller.after-send");

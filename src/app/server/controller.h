@@ -101,7 +101,7 @@ class Controller final : private control::LoopPort {
   Result<void> append(const std::vector<control::Fact>& facts) override;
   void publish(const std::function<void()>& change) override;
   void reply(std::uint64_t token, Result<control::Accepted> answer) override;
-  void send(const std::vector<control::Effect>& effects) override;
+  void send(const NodeId& node, const std::vector<control::Effect>& effects) override;
   void note(const std::string& sentence) override;
 
   store::JournalPort& journal_;

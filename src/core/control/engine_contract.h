@@ -111,7 +111,8 @@ struct AttemptSeen {
 struct NodeReport {
   std::uint64_t life = 0;
   std::uint64_t sequence = 0;
-  Instant at;
+  Instant at;    // when its devices were looked at
+  Instant made;  // when it was made; both by the node's clock, like all times in it
   Node node;
   std::vector<AttemptSeen> attempts;
 };

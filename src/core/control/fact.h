@@ -181,6 +181,4 @@ using Fact =
                  Exited, Released, Requeued, Finished, UsageCarried, CountersCarried, StateCreated,
                  EnvironmentKept, Placed, KillFailed, JobHeld, HoldLifted, Archived, ClockSet>;
 
-std::string to_string(StopReason reason);
-
 }  // namespace takt::control

@@ -111,13 +111,13 @@ void Loop::pass(Instant now, Batch& batch, LoopPort& port) {
   batch.plan = std::move(plan);
 }
 
-// Nothing of the batch is on disk: the state goes back to what is. Reports come again by
-// themselves.
 std::string cannot_acknowledge(const Error& error) {
   return "nothing can be acknowledged: " + error.message +
          ". It goes on by itself once that is mended";
 }
 
+// Nothing of the batch is on disk: the state goes back to what is. Reports come again by
+// themselves.
 std::string Loop::roll_back(Batch& batch, const Error& error, LoopPort& port) {
   const std::string sentence = cannot_acknowledge(error);
   port.note(sentence);
@@ -161,7 +161,7 @@ void Loop::act(const Batch& batch, Instant now, LoopPort& port) {
     if (heard.count(node) != 0) renew_lease(it->second, now, effects);
     for (Effect& effect : reconcile(state_, it->second.report, places_))
       effects.push_back(std::move(effect));
-    if (!effects.empty()) port.send(effects);
+    if (!effects.empty()) port.send(node, effects);
   }
 }
 

@@ -32,7 +32,7 @@ class LoopPort {
   // Calls `change` while nobody reads what is published.
   virtual void publish(const std::function<void()>& change) = 0;
   virtual void reply(std::uint64_t token, Result<Accepted> answer) = 0;
-  virtual void send(const std::vector<Effect>& effects) = 0;
+  virtual void send(const NodeId& node, const std::vector<Effect>& effects) = 0;
   virtual void note(const std::string& sentence) = 0;
 };
 

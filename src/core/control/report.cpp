@@ -75,14 +75,23 @@ class Comparison {
   void compare(const Attempt& attempt, const AttemptSeen& s) {
     if (s.placed && *s.placed != attempt.grant)
       facts_.push_back(Placed{attempt.id, *s.placed, now_});
-    if (!attempt.started && s.started) facts_.push_back(Started{attempt.id, s.pid, *s.started});
+    if (!attempt.started && s.started)
+      facts_.push_back(Started{attempt.id, s.pid, here(attempt, *s.started)});
     if (s.phase != AttemptPhase::exited) {
       watch_memory(attempt);
       return;
     }
-    if (!attempt.exit && s.exit) exited(attempt, *s.exit, s.ended.value_or(now_));
+    if (!attempt.exit && s.exit)
+      exited(attempt, *s.exit, here(attempt, s.ended.value_or(report_.made)));
     if ((attempt.exit || s.exit) && s.processes_gone && proven_off(report_.node, attempt))
       facts_.push_back(Released{attempt.id, now_});
+  }
+
+  // An instant of the node's clock by the controller's, which may differ by any amount: by how long
+  // before the report it was. The time that the report was under way makes it later, never earlier.
+  Instant here(const Attempt& attempt, Instant there) const {
+    const Instant earliest = attempt.started.value_or(attempt.granted);
+    return std::clamp(now_ - (report_.made - there), earliest, std::max(now_, earliest));
   }
 
   void exited(const Attempt& attempt, const ExitStatus& exit, Instant at) {

@@ -17,7 +17,7 @@
 
 namespace takt::codec {
 
-inline constexpr int agent_protocol = 3;
+inline constexpr int agent_protocol = 4;
 // A longer frame is refused unread. A reader may stop collecting a line here.
 inline constexpr std::size_t agent_frame_bytes_max = std::size_t{16} << 20;
 

@@ -150,6 +150,7 @@ void fields(V& v, T& x, Tag<control::NodeReport>) {
   v("life", x.life);
   v("sequence", x.sequence);
   v("at", x.at);
+  v("made", x.made);
   v("node", x.node);
   v("attempts", x.attempts);
 }

@@ -62,6 +62,7 @@ class FakeAgent {
     r.life = life_;
     r.sequence = ++sequence_;
     r.at = now;
+    r.made = now;
     r.node = node_;
     for (const auto& [id, record] : records_) {
       if (record.listed) r.attempts.push_back(record.seen);

@@ -68,6 +68,43 @@ TEST(Reports, StartAndEndBetweenTwoOfThemAreBothKept) {
   EXPECT_THAT(w.view(id).reason, HasSubstr("exit code 3: `takt logs 1` shows what it said"));
 }
 
+TEST(Reports, TimesOfANodeWhoseClockIsADayAheadOrBehindAreThoseOfTheController) {
+  for (const Duration off : {hours(24), hours(-24)}) {
+    World w = two_gpus();
+    JobSpec spec = whole_gpus(1);
+    spec.kill_after = minutes(10);
+    const JobId id = w.submitted(spec);
+    w.pass();
+    w.later(seconds(30));
+    NodeReport report = report_of(w.node, w.now + off, {w.seen_running(id)});
+    report.attempts[0].started = w.now + off - seconds(20);
+    ASSERT_TRUE(observe(w.cluster, w.state, report, w.now));
+    w.apply(handle(w.state, w.cluster, w.policy, report, w.now));
+    EXPECT_EQ(*w.attempt(id).started, w.now - seconds(20));
+    EXPECT_THAT(tick(w.state, w.cluster, w.policy, w.now + minutes(9)), IsEmpty());
+    w.later(seconds(60));
+    report =
+        report_of(w.node, w.now + off,
+                  {exited(w.attempt(id).id, w.attempt(id).generation, w.now + off - seconds(80),
+                          w.now + off - seconds(15), exit_code(0))});
+    ASSERT_TRUE(observe(w.cluster, w.state, report, w.now));
+    w.apply(handle(w.state, w.cluster, w.policy, report, w.now));
+    EXPECT_EQ(*w.attempt(id).ended, w.now - seconds(15));
+  }
+}
+
+TEST(Reports, AStartBeforeTheGrantWasOnAClockThatWasSetAndCountsFromTheGrant) {
+  World w = two_gpus();
+  const JobId id = w.submitted(whole_gpus(1));
+  w.pass();
+  const Instant granted = w.attempt(id).granted;
+  w.later(seconds(3));
+  AttemptSeen seen = w.seen_running(id);
+  seen.started = w.now - hours(1);
+  w.see({seen});
+  EXPECT_EQ(*w.attempt(id).started, granted);
+}
+
 TEST(Reports, ADeviceThatStillShowsAProcessOfTheAttemptIsNotReleased) {
   World w = two_gpus();
   const JobId id = w.submitted(whole_gpus(1));

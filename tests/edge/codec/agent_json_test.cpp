@@ -21,7 +21,7 @@ RC_GTEST_PROP(AgentFrames, AReportComesBackAsItWas, (std::uint64_t seed)) {
   const auto report = arbitrary<control::NodeReport>(dice);
   const std::string frame = encode_report(report);
   RC_ASSERT(frame.find('\n') == std::string::npos);
-  RC_ASSERT(frame.rfind(R"({"protocol":3,"type":"report")", 0) == 0);
+  RC_ASSERT(frame.rfind(R"({"protocol":4,"type":"report")", 0) == 0);
   const auto back = decode_report(frame + "\n");
   if (!back) RC_FAIL(back.error().message);
   RC_ASSERT(encode_report(*back) == frame);
@@ -113,10 +113,10 @@ std::string refusal(std::string_view frame) {
 
 TEST(AgentFrames, GoldenFramesOfProtocol2) {
   EXPECT_EQ(encode_effect(control::Stop{{JobId(17), 1}, 3, seconds(10)}),
-            R"({"protocol":3,"type":"stop","body":{"attempt":{"job":17,"number":1},)"
+            R"({"protocol":4,"type":"stop","body":{"attempt":{"job":17,"number":1},)"
             R"("generation":3,"grace":10000000}})");
   EXPECT_EQ(encode_effect(control::Forget{{JobId(17), 1}}),
-            R"({"protocol":3,"type":"forget","body":{"attempt":{"job":17,"number":1}}})");
+            R"({"protocol":4,"type":"forget","body":{"attempt":{"job":17,"number":1}}})");
   control::NodeReport report;
   report.sequence = 2;
   report.life = 5;
@@ -124,7 +124,7 @@ TEST(AgentFrames, GoldenFramesOfProtocol2) {
   report.node.id = NodeId("box");
   EXPECT_EQ(
       encode_report(report),
-      R"({"protocol":3,"type":"report","body":{"life":5,"sequence":2,"at":0,"node":{"id":"box",)"
+      R"({"protocol":4,"type":"report","body":{"life":5,"sequence":2,"at":0,"made":0,"node":{"id":"box",)"
       R"("boot_id":"a","cpus":0,"memory":0,"emulated":false,"driver_version":"",)"
       R"("driver_problem":"","gpus":[],"links":[],"notes":[]},"attempts":[]}})");
 }
@@ -152,18 +152,18 @@ TEST(AgentFrames, RefusalsAreSentences) {
   EXPECT_EQ(refusal("[1]"), "agent frame: is not an object");
   EXPECT_EQ(refusal("{}"), "agent frame: has no protocol number");
   EXPECT_EQ(refusal(R"({"protocol":"1"})"), "agent frame: has no protocol number");
-  EXPECT_EQ(refusal(R"({"protocol":4,"anything":true})"),
-            "agent frame: speaks protocol 4 and this takt speaks 3; controller and agent are of "
+  EXPECT_EQ(refusal(R"({"protocol":5,"anything":true})"),
+            "agent frame: speaks protocol 5 and this takt speaks 4; controller and agent are of "
             "different versions: restart both from the same installation");
-  EXPECT_EQ(refusal(R"({"protocol":3,"body":{}})"), "agent frame: has no type");
-  EXPECT_EQ(refusal(R"({"protocol":3,"type":"stop"})"), "agent frame: has no body");
-  EXPECT_EQ(refusal(R"({"protocol":3,"type":"dance","body":{}})"),
+  EXPECT_EQ(refusal(R"({"protocol":4,"body":{}})"), "agent frame: has no type");
+  EXPECT_EQ(refusal(R"({"protocol":4,"type":"stop"})"), "agent frame: has no body");
+  EXPECT_EQ(refusal(R"({"protocol":4,"type":"dance","body":{}})"),
             "agent frame: type 'dance' is not an effect (start, stop, forget, renew)");
-  EXPECT_EQ(refusal(R"({"protocol":3,"type":"stop","body":{},"more":1})"),
+  EXPECT_EQ(refusal(R"({"protocol":4,"type":"stop","body":{},"more":1})"),
             "agent frame: 'more' is not a field of a frame or has the wrong type");
-  EXPECT_EQ(refusal(R"({"protocol":3,"type":"stop","body":{}})"),
+  EXPECT_EQ(refusal(R"({"protocol":4,"type":"stop","body":{}})"),
             "agent frame: stop.attempt: is missing");
-  EXPECT_EQ(refusal(R"({"protocol":3,"type":"stop","body":{"attempt":{"job":1,"number":1},)"
+  EXPECT_EQ(refusal(R"({"protocol":4,"type":"stop","body":{"attempt":{"job":1,"number":1},)"
                     R"("generation":1,"grace":"10s"}})"),
             "agent frame: stop.grace: '10s' is not a whole number that fits here");
   EXPECT_THAT(refusal(good + good), HasSubstr("not JSON"));
@@ -176,12 +176,12 @@ std::string greeting(std::string_view frame) {
 }
 
 TEST(AgentFrames, TheFirstFrameSaysWhoSpeaks) {
-  EXPECT_EQ(encode_hello("0.1.0"), R"({"protocol":3,"type":"hello","takt":"0.1.0"})");
+  EXPECT_EQ(encode_hello("0.1.0"), R"({"protocol":4,"type":"hello","takt":"0.1.0"})");
   EXPECT_EQ(greeting(encode_hello("0.1.0")), "welcome");
   EXPECT_EQ(greeting(encode_hello("0.9.0") + "\n"), "welcome") << "the protocol counts";
   EXPECT_EQ(greeting(R"({"protocol":7,"type":"hello","takt":"9.0.0","more":[1]})"),
             "the node agent is takt 9.0.0 with protocol 7, this server is takt 0.1.0 with protocol "
-            "3: restart `takt serve`, so that both are of one installation; jobs go on");
+            "4: restart `takt serve`, so that both are of one installation; jobs go on");
   EXPECT_THAT(greeting(R"({"protocol":1,"type":"report","body":{}})"),
               HasSubstr("takt of an older release with protocol 1"));
   EXPECT_EQ(greeting(encode_report({})),

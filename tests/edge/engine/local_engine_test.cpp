@@ -169,7 +169,7 @@ TEST_F(LocalEngineTest, OneOfAnotherReleaseIsNotListenedToAndASentenceSaysWhatTo
   engine_->stop();
   EXPECT_TRUE(heard_.reports_.empty());
   EXPECT_THAT(heard_.notes_[0], HasSubstr("the node agent is takt 9.0.0 with protocol 7, this "
-                                          "server is takt 0.1.0 with protocol 3: restart"));
+                                          "server is takt 0.1.0 with protocol 4: restart"));
 }
 
 TEST_F(LocalEngineTest, OneThatDoesNotSayWhoItIsIsReplaced) {
