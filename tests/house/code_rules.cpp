@@ -35,6 +35,7 @@ const std::map<std::string, std::set<std::string>>& allowed() {
       {"core/insight", {"core/base", "core/model"}},
       {"core/schedule", {"core/base", "core/model"}},
       {"core/control", {"core/base", "core/model", "core/schedule"}},
+      {"core/replay", {"core/base", "core/model", "core/schedule", "core/control"}},
       {"edge/codec", {"core"}},
       {"edge/store", {"core", "edge/codec"}},
       {"edge/device", {"core"}},

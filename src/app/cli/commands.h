@@ -1,6 +1,7 @@
 #pragma once
 // One function a command, with the options it takes as plain values. options.cpp reads the command
 // line into them; each command is in a file of its own name.
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -87,6 +88,15 @@ int workloads(bool json);
 int summary();
 int doctor(bool json);
 int backup(const std::string& file);
+
+struct SimulateFlags {
+  std::uint64_t seed = 1;
+  std::uint64_t seeds = 1;
+  std::optional<int> steps;
+  std::string scenario;  // a file
+  bool list = false;
+};
+int simulate(const SimulateFlags& flags);
 
 struct TopFlags {
   bool until_idle = false;  // until nothing but services is unfinished

@@ -61,6 +61,7 @@ struct Choice {
   bool all = false;
   bool json = false;
   LogsFlags logs;
+  SimulateFlags simulate;
   bool serves = false;  // the command is no client
   std::function<int()> command;
 };
@@ -189,6 +190,19 @@ void add_acting(CLI::App& app, Choice& c) {
       "Example:\n  sudo takt backup /backup/takt-journal.db\ndocs/backup.md says how "
       "it is put back.");
   backup->callback([&c] { c.command = [&c] { return cli::backup(c.file); }; });
+
+  CLI::App* simulate = app.add_subcommand(
+      "simulate", "plays the server's own code under faults and says whether anything was lost");
+  simulate->add_option("--seed", c.simulate.seed, "the first; default 1");
+  simulate->add_option("--seeds", c.simulate.seeds, "how many, one after the other; default 1");
+  simulate->add_option("--steps", c.simulate.steps, "of each; default 1000");
+  simulate->add_option("--scenario", c.simulate.scenario,
+                       "plays this file, as printed when something failed");
+  simulate->add_flag("--list", c.simulate.list, "names all workloads and faults");
+  simulate->footer(
+      "Examples:\n  takt simulate --seeds 100\n  takt simulate --seed 17 --steps 5000\n"
+      "Exit code 1: something was violated. docs/simulate.md says what is played.");
+  simulate->callback([&c] { c.command = [&c] { return cli::simulate(c.simulate); }; });
 
   CLI::App* doctor = app.add_subcommand("doctor", "checks driver, server, folders and rights");
   doctor->add_flag("--json", c.json);
