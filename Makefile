@@ -5,7 +5,7 @@ ARGS ?=
 programs = takt takt-shim takt-load emulator/libnvidia-ml.so.1
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test crash bench lint format asan tsan install clean packages
+.PHONY: help run build test crash simulate bench lint format asan tsan install clean packages
 
 help: ## list these verbs
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' Makefile
@@ -26,6 +26,10 @@ test: packages ## build everything and run all tests
 crash: packages ## kill controller, agent and shims in 200 rounds; prints the crash table
 	@scripts/build.sh release crash_test
 	@TAKT_CRASH_ROUNDS=200 build/release/tests/crash/crash_test
+
+simulate: packages ## play 10,000 seeds of 1,000 steps under faults; exits 1 on the first violation
+	@scripts/build.sh release takt
+	@build/release/takt simulate --seeds 10000 --steps 1000
 
 bench: packages ## run every benchmark; results in build/bench/*.json
 	@scripts/build.sh release

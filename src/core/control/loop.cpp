@@ -20,6 +20,9 @@ void Loop::begin(State recovered, Instant now) {
   published_ = state_;
   cluster_.began = now;
   published_cluster_ = cluster_;
+  // So that those who look before the first turn are told why a job waits.
+  plan_ = std::make_shared<schedule::Plan>(
+      schedule::decide(snapshot(state_, cluster_, policy_, now), policy_, now));
 }
 
 Result<void> Loop::append(std::vector<Fact> facts, LoopPort& port) {

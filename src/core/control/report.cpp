@@ -109,7 +109,7 @@ class Comparison {
     const auto& remembers = cluster_.engine.remembers;
     const bool forgotten = remembers && now_ - attempt.granted > *remembers;
     if (!attempt.started && !attempt.exit && !restarted && !forgotten) return;
-    if (!restarted && absent_for(attempt.id) < cluster_.engine.absent_grace) return;
+    if (absent_for(attempt.id) < cluster_.engine.absent_grace) return;
     if (!attempt.exit) {
       ExitStatus exit;
       exit.cause = ExitCause::lost;
@@ -202,11 +202,17 @@ bool observe(Cluster& cluster, const State& state, const NodeReport& report, Ins
   SeenReport& seen = it->second;
   if (!first) {
     const NodeReport& before = seen.report;
-    if (seen.former_boots.count(report.node.boot_id) != 0) return false;
+    // A boot that is over falls silent, the other one goes on: a controller that begins anew may
+    // have met them in the wrong order.
+    const bool over = seen.former_boots.count(report.node.boot_id) != 0;
+    if (over && seen.reachable()) return false;
     if (before.node.boot_id == report.node.boot_id &&
         std::pair(report.life, report.sequence) <= std::pair(before.life, before.sequence))
       return false;
-    if (before.node.boot_id != report.node.boot_id) seen.former_boots.insert(before.node.boot_id);
+    if (before.node.boot_id != report.node.boot_id) {
+      seen.former_boots.erase(report.node.boot_id);
+      seen.former_boots.insert(before.node.boot_id);
+    }
   }
   if (first || !seen.reachable() || !same_for_placement(seen.report.node, report.node))
     ++cluster.version;

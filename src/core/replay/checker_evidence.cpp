@@ -19,6 +19,8 @@ class Evidence final : public Checker {
       if (const auto* g = std::get_if<control::Granted>(&fact)) fresh_.push_back(*g);
   }
 
+  // What a controller that died knew is gone with it.
+  void recovered(World&) override { fresh_.clear(); }
   // What was known when it was decided is published with it.
   void published(World& world) override {
     for (const control::Granted& g : fresh_)

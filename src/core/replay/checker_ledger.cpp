@@ -43,7 +43,7 @@ class Healed final : public Checker {
       const Instant since =
           before == leaked_.end() ? std::max(gone, *world.calm_since) : before->second;
       leaked[a.id] = since;
-      if (world.now - since > kHealed)
+      if (world.now - since > kHealed + world.engine_info.absent_grace)
         world.fail(name(), fmt::format("devices of {} are held for attempt {}, of which nothing is "
                                        "left for {} s",
                                        a.grant.node.value, to_string(a.id),

@@ -55,7 +55,8 @@ class Outcomes final : public Checker {
         if (e != nullptr) say(world, fact.attempt, "is told not to have started and has");
         break;
       case ExitCause::lost:
-        if (e != nullptr && !e->gone) say(world, fact.attempt, "is told to be lost and runs");
+        if (e != nullptr && !e->gone)
+          say(world, fact.attempt, "is told to be lost and runs: " + fact.exit.message);
         break;
     }
   }

@@ -4,9 +4,25 @@
 
 namespace takt::replay {
 
-void Network::heal() {
+namespace {
+
+template <class Map>
+void hurry(Map& under_way, Instant truth) {
+  Map all;
+  for (auto& [place, message] : under_way)
+    all.emplace(std::pair(std::min(place.first, truth), all.size()), std::move(message));
+  under_way = std::move(all);
+}
+
+}  // namespace
+
+void Network::heal(Instant truth) {
   weather = {};
   cut_until_.clear();
+  last_report_.clear();
+  last_effect_.clear();
+  hurry(reports_, truth);
+  for (auto& [node, effects] : effects_) hurry(effects, truth);
 }
 
 bool Network::is_cut(const NodeId& node, Instant truth) const {

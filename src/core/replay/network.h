@@ -25,7 +25,8 @@ class Network {
 
   Weather weather;
   void cut(const NodeId& node, Instant until) { cut_until_[node] = until; }
-  void heal();
+  // What is under way arrives at once, and the same goes for what comes.
+  void heal(Instant truth);
 
   void to_controller(control::NodeReport report, Instant truth);
   void to_node(const NodeId& node, const std::vector<control::Effect>& effects, Instant truth);

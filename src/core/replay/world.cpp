@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "core/base/fingerprint.h"
 #include "core/replay/catalogue.h"
 #include "core/replay/hardware.h"
@@ -32,6 +34,7 @@ control::EngineInfo info_of(const Scenario& scenario) {
   if (scenario.engine != EngineKind::local) {
     info.name = "leased";
     info.lease = seconds(45);
+    info.absent_grace = minutes(3);  // messages are late by two minutes at most
   }
   return info;
 }
@@ -66,6 +69,12 @@ World::World(Scenario s, FactText text)
     engines.push_back(std::make_unique<NodeAgent>(
         simulated_node("n" + std::to_string(i + 1), static_cast<int>(scenario.seed % 3) + i),
         scenario.seed, now, witness, engine_info.lease));
+  for (const auto& engine : engines) {
+    const Node node = engine->machine().look(now);
+    gpus_max_ = std::max(
+        gpus_max_, static_cast<int>(std::count_if(node.gpus.begin(), node.gpus.end(),
+                                                  [](const Gpu& g) { return !*g.mig.enabled; })));
+  }
 }
 
 void World::step() {
@@ -80,12 +89,15 @@ void World::calm_step() {
   ++steps;
   now = now + random_.between(milliseconds(200), milliseconds(1500));
   if (!calm_since) become_calm();
-  // Services end when somebody wants it, and held jobs wait until somebody lifts the hold.
+  // Services end when somebody wants it, held jobs wait until somebody lifts the hold, and what no
+  // machine can meet (it came before a node had reported) until somebody takes it back.
   if (server.up() && random_.one_in(8))
     for (const auto& [id, job] : server.loop().state().jobs) {
       if (job.finished) continue;
       if (job.hold) users.release(id, user(-1));
-      if (job.spec().argv.front() == kind::forever && !job.cancel_requested)
+      const JobSpec& spec = job.spec();
+      const bool nobody_can = spec.gpus.count.value_or(0) > gpus_max_ || !spec.gpus.types.empty();
+      if ((spec.argv.front() == kind::forever || nobody_can) && !job.cancel_requested)
         users.cancel(id, user(-1));
     }
   work();
@@ -93,7 +105,7 @@ void World::calm_step() {
 
 void World::become_calm() {
   calm_since = now;
-  network.heal();
+  network.heal(now);
   disk.full = false;
   disk.failing_percent = 0;
   disk.slow_max = {};

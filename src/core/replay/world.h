@@ -93,6 +93,7 @@ class World final : private Witness, private ServerPort {
   Random random_;
   std::map<AttemptId, const Execution*> last_;
   std::uint64_t print_ = 0;
+  int gpus_max_ = 0;  // whole ones of one node
 };
 
 }  // namespace takt::replay

@@ -408,6 +408,40 @@ TEST(Observe, LateAndDoubledReportsAreDropped) {
   EXPECT_FALSE(observe(cluster, State{}, former, t0)) << "of a boot that is over";
 }
 
+// To a controller that begins anew an old report is the newest it has.
+TEST(Reports, OfTheBootThatGoesOnCountWhenTheFormerOneHasFallenSilent) {
+  const Node n = node_of("n1", 1, a100());
+  Cluster cluster;
+  Policy policy;
+  ASSERT_TRUE(observe(cluster, State{}, report_of(n), t0));
+  NodeReport late = report_of(n);
+  late.node.boot_id = "the boot before";
+  EXPECT_TRUE(observe(cluster, State{}, late, t0)) << "nobody can tell which came first";
+  const Instant later = t0 + policy.node_silent_max + seconds(1);
+  EXPECT_FALSE(observe(cluster, State{}, report_of(n), t0));
+  observe_silence(cluster, policy, later);
+  EXPECT_TRUE(observe(cluster, State{}, report_of(n), later));
+  late = report_of(n);
+  late.node.boot_id = "the boot before";
+  EXPECT_FALSE(observe(cluster, State{}, late, later));
+}
+
+TEST(Reports, ThatAreOldTakeNothingForLostBeforeTheyCannotBeOldAnyMore) {
+  for (const bool another_boot : {false, true}) {
+    World w = two_gpus();
+    w.cluster.engine.absent_grace = minutes(3);
+    const JobId id = w.submitted(whole_gpus(1));
+    w.start(id);
+    const std::string boot = w.node.boot_id;
+    if (another_boot) w.node.boot_id = "the boot before";
+    EXPECT_THAT(w.see({}), IsEmpty());
+    w.later(minutes(2));
+    EXPECT_THAT(w.see({}), IsEmpty());
+    w.later(minutes(1));
+    EXPECT_THAT(only<Exited>(w.see({})), SizeIs(1));
+  }
+}
+
 TEST(Reboot, WhatWasGrantedBeforeDoesNotStartAfterIt) {
   World w = two_gpus();
   const JobId id = w.submitted(whole_gpus(1));
