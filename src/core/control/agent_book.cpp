@@ -1,5 +1,7 @@
 #include "core/control/agent_book.h"
 
+#include "core/base/planted.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -29,6 +31,7 @@ bool shows_none_of(const Node& node, AttemptId id, const std::vector<std::string
 
 bool AgentBook::obeys(const Start& start, const std::string& boot_id) const {
   const Basis& basis = start.basis;
+  if (planted(Planted::late_start_obeyed)) return !closed(start.order.attempt);
   return !closed(start.order.attempt) && basis.boot_id == boot_id && basis.life == life_ &&
          basis.sequence >= forgotten_at_;
 }

@@ -46,7 +46,8 @@ Fact conclude(const Job& job, const ExitStatus& exit, Instant now) {
   const int retries_done = static_cast<int>(job.attempts) - 1;
   if (listed && retries_done < retry.max && exit.cause != ExitCause::start_failed) {
     // 2, 4, 8 ... 64 seconds, so that a job that fails at once does not spin.
-    const Duration pause = seconds(std::int64_t{2} << std::min(retries_done, 5));
+    const Duration pause =
+        std::min(kRetryPauseMax, seconds(std::int64_t{2} << std::min(retries_done, 5)));
     return Requeued{job.id, cause, now, now + pause};
   }
   return Finished{job.id, Outcome::failed, outgrown ? stop->detail : failure_text(job, exit), now};

@@ -4,6 +4,9 @@
 
 namespace takt::control {
 
+// Before a retry; also the longest that a waiting job can be away from it.
+inline constexpr Duration kRetryPauseMax = seconds(64);
+
 // A Requeued or a Finished.
 Fact conclude(const Job& job, const ExitStatus& exit, Instant now);
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/base/planted.h"
 #include "core/schedule/decide.h"
 
 namespace takt::control {
@@ -45,12 +46,15 @@ Turn Loop::turn(std::vector<Input> inputs, const std::optional<ClockReading>& cl
   apply(tick(state_, cluster_, policy_, now), batch);
   if (pass_needed(now)) pass(now, batch, port);
   Turn turn;
+  if (planted(Planted::start_before_sync)) act(batch, now, port);
+  if (planted(Planted::answer_before_sync)) reply(batch, port);
+  if (planted(Planted::view_before_sync)) publish(batch, port);
   if (!batch.facts.empty())
     if (const auto ok = port.append(batch.facts); !ok) {
       turn.problem = roll_back(batch, ok.error(), port);
       return turn;
     }
-  publish(batch, port);
+  if (!planted(Planted::view_before_sync)) publish(batch, port);
   reply(batch, port);
   act(batch, now, port);
   turn.facts = std::move(batch.facts);
@@ -124,7 +128,7 @@ std::string cannot_acknowledge(const Error& error) {
 std::string Loop::roll_back(Batch& batch, const Error& error, LoopPort& port) {
   const std::string sentence = cannot_acknowledge(error);
   port.note(sentence);
-  state_ = published_;
+  if (!planted(Planted::failed_sync_kept)) state_ = published_;
   port.publish([&] { published_cluster_ = cluster_; });
   planned_version_ = 0;
   for (auto& [token, answer] : batch.replies)

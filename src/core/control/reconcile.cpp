@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/base/planted.h"
 #include "core/schedule/decide.h"
 #include "core/schedule/ledger.h"
 #include "core/schedule/queue.h"
@@ -17,13 +18,14 @@ schedule::Snapshot snapshot(const State& state, const Cluster& cluster, const Po
   for (const JobId id : state.waiting) {
     const Job& job = state.jobs.at(id);
     // Its last attempt still holds devices: they are to be proven free before it starts again.
-    if (job.holding() || job.hold) continue;
+    if (job.holding() || (job.hold && !planted(Planted::hold_ignored))) continue;
     s.waiting.push_back(
         {id, job.shared_spec(), job.submitter().user, job.submission->at, job.not_before});
   }
   for (const JobId id : state.holding) {
     const Job& job = state.jobs.at(id);
     const Attempt& a = *job.attempt;
+    if (a.exit && planted(Planted::ended_holds_nothing)) continue;
     schedule::Holding h{a.id,    job.spec().name, job.submitter().user, *job.spec().tier,
                         a.grant, a.granted,       std::nullopt,         a.exit.has_value()};
     if (const auto time = schedule::estimate(job.spec(), policy))
@@ -31,7 +33,7 @@ schedule::Snapshot snapshot(const State& state, const Cluster& cluster, const Po
     s.holdings.push_back(std::move(h));
   }
   for (const auto& [id, seen] : cluster.nodes)
-    s.nodes.push_back({seen.report.node, seen.reachable()});
+    s.nodes.push_back({seen.report.node, seen.reachable() || planted(Planted::silence_ignored)});
   for (const auto& [user, usage] : state.usage)
     s.usage[user] = schedule::decayed(usage.amount, now - usage.at, policy.fair_share_half_life);
   return s;
@@ -50,7 +52,7 @@ Admission admit(const State& state, const Cluster& cluster, const Policy& policy
   for (const schedule::Placement& placement : plan.placements) {
     const auto it = state.jobs.find(placement.job);
     if (it == state.jobs.end() || !it->second.waiting() || it->second.holding() ||
-        it->second.hold) {
+        (it->second.hold && !planted(Planted::hold_ignored))) {
       admission.dropped = fmt::format("job {} is not waiting", to_string(placement.job));
       return admission;
     }
@@ -173,7 +175,8 @@ std::vector<Effect> reconcile(const State& state, const NodeReport& report, cons
     if (a.stop)
       effects.push_back(Stop{a.id, a.generation, a.stop->grace});
     else if (seen == nullptr && !a.started &&
-             (a.boot_id.empty() || a.boot_id == report.node.boot_id))
+             (a.boot_id.empty() || a.boot_id == report.node.boot_id ||
+              planted(Planted::boot_ignored)))
       effects.push_back(Start{launch_order(state, job, places), basis});
   }
   for (const AttemptSeen& s : report.attempts) {

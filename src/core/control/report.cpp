@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/planted.h"
 #include "core/control/conclude.h"
 #include "core/control/handle.h"
 #include "core/schedule/place.h"
@@ -83,7 +84,8 @@ class Comparison {
     }
     if (!attempt.exit && s.exit)
       exited(attempt, *s.exit, here(attempt, s.ended.value_or(report_.made)));
-    if ((attempt.exit || s.exit) && s.processes_gone && proven_off(report_.node, attempt))
+    const bool gone = s.processes_gone && proven_off(report_.node, attempt);
+    if ((attempt.exit || s.exit) && (gone || planted(Planted::released_while_alive)))
       facts_.push_back(Released{attempt.id, now_});
   }
 
@@ -108,7 +110,8 @@ class Comparison {
     const bool restarted = !attempt.boot_id.empty() && attempt.boot_id != report_.node.boot_id;
     const auto& remembers = cluster_.engine.remembers;
     const bool forgotten = remembers && now_ - attempt.granted > *remembers;
-    if (!attempt.started && !attempt.exit && !restarted && !forgotten) return;
+    const bool unseen = !attempt.started && !attempt.exit && !restarted && !forgotten;
+    if (unseen && !planted(Planted::unseen_start_is_lost)) return;
     if (absent_for(attempt.id) < cluster_.engine.absent_grace) return;
     if (!attempt.exit) {
       ExitStatus exit;
@@ -200,7 +203,7 @@ std::vector<Fact> handle(const State& state, const Cluster& cluster, const Polic
 bool observe(Cluster& cluster, const State& state, const NodeReport& report, Instant now) {
   auto [it, first] = cluster.nodes.try_emplace(report.node.id);
   SeenReport& seen = it->second;
-  if (!first) {
+  if (!first && !planted(Planted::late_report_believed)) {
     const NodeReport& before = seen.report;
     // A boot that is over falls silent, the other one goes on: a controller that begins anew may
     // have met them in the wrong order.

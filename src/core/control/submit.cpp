@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/planted.h"
 #include "core/control/handle.h"
 #include "core/model/job_spec_rules.h"
 #include "core/schedule/place.h"
@@ -59,6 +60,7 @@ void cancel(const Job& job, const std::string& by, const Policy& policy, Instant
             Accepted& accepted) {
   accepted.jobs.push_back(job.id);
   if (!job.cancel_requested) accepted.facts.push_back(CancelRequested{job.id, by, now});
+  if (planted(Planted::cancel_forgotten)) return;
   if (job.waiting())
     accepted.facts.push_back(JobCancelled{job.id, now});
   else if (!job.attempt->stop)
@@ -126,7 +128,7 @@ Result<void> check_limits(const State& state, const Policy& policy, const Submit
 
 // The same request again, because the client did not get the answer: what it made.
 std::optional<Accepted> made_before(const State& state, const Submit& command) {
-  if (command.request.empty()) return std::nullopt;
+  if (command.request.empty() || planted(Planted::request_made_twice)) return std::nullopt;
   const auto it = state.requests.find(command.submitter.user + "/" + command.request);
   if (it == state.requests.end()) return std::nullopt;
   const auto first = state.jobs.find(it->second);

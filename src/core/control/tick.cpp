@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/base/planted.h"
 #include "core/control/conclude.h"
 #include "core/control/handle.h"
 
@@ -12,7 +13,8 @@ namespace {
 void hard_stop(const Job& job, const Policy& policy, Instant now, std::vector<Fact>& facts) {
   const Attempt& a = *job.attempt;
   if (!job.spec().kill_after || !a.started || a.exit || a.stop) return;
-  if (now - *a.started < *job.spec().kill_after) return;
+  const Instant from = planted(Planted::limit_from_submission) ? job.submission->at : *a.started;
+  if (now - from < *job.spec().kill_after) return;
   facts.push_back(StopRequested{
       a.id, StopReason::kill_after,
       fmt::format("stopped after kill_after: {} s", job.spec().kill_after->us / 1'000'000),
@@ -46,8 +48,9 @@ void lost_with_node(const Job& job, const Cluster& cluster, Instant now, std::ve
   if (!cluster.engine.lease || a.exit) return;
   const auto node = cluster.nodes.find(a.grant.node);
   if (node == cluster.nodes.end() || node->second.contact != Contact::lost) return;
-  if (now <= node->second.lease_ends.value_or(lease_end(*cluster.engine.lease, cluster.began)))
-    return;
+  const Instant lease_ends =
+      node->second.lease_ends.value_or(lease_end(*cluster.engine.lease, cluster.began));
+  if (now <= lease_ends && !planted(Planted::lease_ignored)) return;
   ExitStatus exit;
   exit.cause = ExitCause::lost;
   exit.message = fmt::format(

@@ -1,8 +1,10 @@
 // Devices are granted only where the newest report of a node that is heard of shows them healthy,
-// with their processes told and none of a stranger.
+// with their processes told and none of a stranger. Newest is the newest: what is known never goes
+// back.
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 
 #include "core/replay/checkers.h"
 #include "core/replay/world.h"
@@ -23,6 +25,7 @@ class Evidence final : public Checker {
   void recovered(World&) override { fresh_.clear(); }
   // What was known when it was decided is published with it.
   void published(World& world) override {
+    no_way_back(world);
     for (const control::Granted& g : fresh_)
       if (!g.grant.devices.empty() || !g.grant.node.value.empty()) look(world, g);
     fresh_.clear();
@@ -49,6 +52,26 @@ class Evidence final : public Checker {
     }
   }
 
+  // What a controller knows of a boot of a node only grows newer.
+  void no_way_back(World& world) {
+    for (const auto& [id, seen] : world.server.loop().cluster().nodes) {
+      Known& known = known_[id];
+      const Known now{world.server.lives(), seen.report.node.boot_id, seen.report.life,
+                      seen.report.sequence};
+      if (known.lives == now.lives && known.boot_id == now.boot_id &&
+          std::pair(now.life, now.sequence) < std::pair(known.life, known.sequence))
+        world.fail(name(), fmt::format("an older report of {} counts as its newest", id.value));
+      known = now;
+    }
+  }
+
+  struct Known {
+    std::uint64_t lives = 0;
+    std::string boot_id;
+    std::uint64_t life = 0;
+    std::uint64_t sequence = 0;
+  };
+  std::map<NodeId, Known> known_;
   std::vector<control::Granted> fresh_;
 };
 

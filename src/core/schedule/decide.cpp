@@ -7,6 +7,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "core/base/planted.h"
 #include "core/schedule/queue.h"
 #include "core/schedule/reservation.h"
 
@@ -66,6 +67,7 @@ class Pass {
   void look_at(const WaitingJob& job) {
     const std::string& shape = shape_of_spec(job);
     if (const auto it = blocked_.find(shape); it != blocked_.end()) {
+      if (planted(Planted::reason_forgotten)) return;
       plan_.waiting[job.id] = it->second;
       return;
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "core/base/planted.h"
 #include "core/schedule/place.h"
 
 namespace takt::schedule {
@@ -62,7 +63,7 @@ std::optional<Blocker> closed_because(const Gpu& gpu, const std::string& label,
   std::vector<const GpuProcess*> others;
   for (const GpuProcess& process : *gpu.processes)
     if (process.foreign() && !ignored(process, policy)) others.push_back(&process);
-  if (others.empty()) return std::nullopt;
+  if (others.empty() || planted(Planted::stranger_ignored)) return std::nullopt;
   return foreign_blocker(gpu, label, others);
 }
 

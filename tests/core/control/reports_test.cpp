@@ -509,6 +509,36 @@ TEST(Numbers, OfAttemptsThatTheStateDoesNotKnowAreNotGivenAgain) {
   EXPECT_EQ(w.submitted(whole_gpus(1)), JobId(42));
 }
 
+TEST(Clock, SetBackByADayWhileTheHostWasDownKeepsNoRetryWaitingForADay) {
+  World w = two_gpus();
+  JobSpec spec = whole_gpus(1);
+  spec.retry = {{RetryCause::failed}, 9};
+  const JobId id = w.submitted(spec);
+  w.apply({*clock_set(w.state, {w.now, hours(1), "boot 1"})});
+  w.start(id);
+  w.see({w.seen_exited(id, exit_code(1))});
+  ASSERT_GT(w.job(id).not_before, w.now);
+  w.now = w.now - hours(24);
+  const ClockReading after{w.now, seconds(20), "boot 2"};
+  const auto set = clock_set(w.state, after);
+  ASSERT_TRUE(set);
+  EXPECT_LT(set->by, hours(-23));
+  w.apply({*set});
+  EXPECT_LE(w.job(id).not_before, w.now + seconds(64));
+  EXPECT_LE(w.state.usage.at("alice").at, w.now);
+  EXPECT_EQ(clock_set(w.state, after), std::nullopt) << "once";
+}
+
+TEST(Clock, OfANewBootMovesNothingThatMayBeAsItIs) {
+  World w = two_gpus();
+  const JobId id = w.submitted(whole_gpus(1));
+  w.start(id);
+  w.later(hours(3));
+  const auto set = clock_set(w.state, {w.now, seconds(20), "boot 2"});
+  ASSERT_TRUE(set);
+  EXPECT_EQ(set->by, Duration{});
+}
+
 TEST(Clock, WhenItIsSetNodesHaveBeenSilentAsLongAsBefore) {
   World w = two_gpus();
   const JobId id = w.submitted(whole_gpus(1));

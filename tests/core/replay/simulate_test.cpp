@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/replay/catalogue.h"
-#include "journal_text.h"
+#include "core/replay/journal_text.h"
 
 namespace takt::replay {
 namespace {
