@@ -31,8 +31,8 @@ struct EngineInfo {
   // Set where an ended attempt is forgotten without being asked, at the earliest so long after its
   // hand-over. What was never seen by then may have run: it is not sent again.
   std::optional<Duration> remembers;
-  // An attempt that was seen counts as gone when it is in no report for so long. Longer than a report
-  // may be under way: to a controller that begins anew an old one is the newest it has.
+  // An attempt that was seen counts as gone when it is in no report for so long. Longer than a
+  // report may be under way: to a controller that begins anew an old one is the newest it has.
   Duration absent_grace;
 };
 

@@ -18,7 +18,7 @@ struct Limits {
   std::size_t array_tasks_max = 10'000;  // of one submission
   std::size_t spec_bytes_max = 1 << 20;  // of one submission's body
   std::size_t environment_bytes_max = 512 << 10;
-  std::size_t inputs_batch_max = 1'000;    // handled before one sync
+  std::size_t inputs_batch_max = 1'000;  // handled before one sync
   std::size_t connections_max = 512;
   std::size_t connections_per_user_max = 128;  // a quarter, so that nobody locks the others out
   int replicas_max = 64;
@@ -50,7 +50,7 @@ struct Policy {
   // desktop's display server).
   std::vector<std::string> ignored_programs = {"Xorg", "gnome-shell", "Xwayland", "kwin_wayland"};
   Bytes ignored_memory_max = gibibytes(1);
-  Duration stop_grace = seconds(10);       // TERM, then KILL
+  Duration stop_grace = seconds(10);  // TERM, then KILL
   // Without a report for so long a node is suspect (nothing new starts there), unreachable (people
   // are told), lost (what ran there is started elsewhere, where its lease has ended).
   Duration node_silent_max = seconds(15);
