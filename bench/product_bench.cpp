@@ -19,15 +19,16 @@
 #include <thread>
 #include <vector>
 
-#include "edge/codec/api_json.h"
 #include "edge/http/client.h"
 #include "edge/launch/cgroup_tree.h"
 #include "edge/launch/shim/family.h"
+#include "private_server.h"
 
 namespace {
 
 namespace fs = std::filesystem;
 using takt::http::Client;
+using namespace takt::bench;
 
 double now_ms() {
   timespec t{};
@@ -38,11 +39,6 @@ double now_ms() {
 double median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
   return values.empty() ? 0 : values[values.size() / 2];
-}
-
-[[noreturn]] void give_up(const std::string& why) {
-  fmt::print(stderr, "product_bench: {}\n", why);
-  std::exit(1);
 }
 
 // The stamping child: writes the monotonic clock as its first act.
@@ -62,72 +58,6 @@ double read_stamp(const fs::path& file) {
     std::this_thread::sleep_for(std::chrono::microseconds(500));
   }
   give_up("a job did not start within 10 s");
-}
-
-struct Server {
-  pid_t pid = 0;
-  std::string socket;
-};
-
-pid_t start(const std::vector<std::string>& argv, const fs::path& log) {
-  std::vector<std::string> words = argv;
-  std::vector<char*> list;
-  for (std::string& w : words) list.push_back(w.data());
-  list.push_back(nullptr);
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    const int fd = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0644);
-    ::dup2(fd, 1);
-    ::dup2(fd, 2);
-    ::execv(list[0], list.data());
-    ::_exit(127);
-  }
-  return pid;
-}
-
-Server serve(const fs::path& build, const fs::path& folder) {
-  const std::string socket = (folder / "takt.sock").string();
-  ::setenv("TAKT_SOCKET", socket.c_str(), 1);
-  ::setenv("TAKT_NVML", (build / "emulator/libnvidia-ml.so.1").c_str(), 1);
-  const fs::path fleet = folder / "fleet.yaml";
-  std::ofstream(fleet) << "gpus:\n  - {model: a100-80}\n";
-  ::setenv("TAKT_EMULATED_FLEET", fleet.c_str(), 1);
-  const pid_t pid = start({(build / "takt").string(), "serve", "--user", "--state-dir",
-                           (folder / "state").string(), "--runtime-dir", (folder / "run").string()},
-                          folder / "serve.log");
-  Client client(socket);
-  const double end = now_ms() + 10'000;
-  while (!client.call("GET", "/v1/version", "", takt::seconds(1))) {
-    if (now_ms() > end) give_up("the server did not start; see " + (folder / "serve.log").string());
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-  return {pid, socket};
-}
-
-std::string submission(std::vector<std::string> argv, const fs::path& folder, int gpus,
-                       std::map<std::string, std::vector<std::string>> array = {}) {
-  takt::codec::SubmitRequest request;
-  request.spec.argv = std::move(argv);
-  request.spec.command_text = request.spec.argv.front();
-  request.spec.workdir = folder.string();
-  request.spec.gpus.count = gpus;
-  request.spec.array = std::move(array);
-  request.spec.env.push_back({"PATH", "/usr/bin:/bin", false});
-  return takt::codec::submit_request_json(request);
-}
-
-std::string submit(Client& client, const std::string& body) {
-  auto answer = client.call("POST", "/v1/jobs", body, takt::seconds(60));
-  if (!answer) give_up(answer.error().message);
-  if (answer->status != 201) give_up(answer->body);
-  auto receipt = takt::codec::read_submit_reply(answer->body);
-  if (!receipt) give_up(receipt.error().message);
-  return to_string(receipt->ids.front());
-}
-
-void await_end(Client& client, const std::string& id) {
-  (void)client.call("GET", "/v1/jobs/" + id + "?wait=ended&timeout_ms=10000", "",
-                    takt::seconds(20));
 }
 
 // The floor: the same cgroups, joined in the same quick way, the same bytes synced once (what one
@@ -226,26 +156,11 @@ double resident_mib(long pid) {
   return 0;
 }
 
-long only_child(long pid) {
-  for (const auto& task : fs::directory_iterator(fmt::format("/proc/{}/task", pid))) {
-    std::ifstream in(task.path() / "children");
-    long child = 0;
-    if (in >> child) return child;
-  }
-  return 0;
-}
-
-void clean_up(const Server& server, const fs::path& folder) {
-  ::kill(server.pid, SIGTERM);
-  ::waitpid(server.pid, nullptr, 0);
-  fs::remove_all(folder);
-}
-
 int measure(const fs::path& build, const std::string& out) {
   std::string name = "/tmp/takt-bench.XXXXXX";
   const fs::path folder = ::mkdtemp(name.data());
   const std::string takt = (build / "takt").string();
-  const Server server = serve(build, folder);
+  const Server server = serve(build, folder, 1);
   std::this_thread::sleep_for(std::chrono::seconds(3));
   const double controller = resident_mib(server.pid);
   const double agent = resident_mib(only_child(server.pid));

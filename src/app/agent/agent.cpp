@@ -17,6 +17,8 @@
 namespace takt::agent {
 namespace {
 
+constexpr Duration kHeldBackMax = milliseconds(20);  // a report waits for a look
+
 class Agent {
  public:
   Agent(AgentOptions options, std::unique_ptr<launch::Launcher> launcher)
@@ -34,18 +36,17 @@ class Agent {
       pollfd fds[3] = {{channel_.fd(), POLLIN, 0},
                        {sampled_ ? launcher_->event_fd() : -1, POLLIN, 0},
                        {ready_, POLLIN, 0}};
-      if (::poll(fds, 3, 1000) < 0) continue;
-      bool changed = false;
+      if (::poll(fds, 3, held_back_ ? static_cast<int>(kHeldBackMax.us / 1000) : 1000) < 0)
+        continue;
+      changed_ = changed_ || fds[1].revents != 0;
       if (fds[0].revents != 0) {
         auto frames = channel_.read_available();
         if (!frames) return 0;  // the controller is gone
         for (const std::string& frame : *frames)
           if (!obey(frame)) return 1;
-        changed = !frames->empty();
       }
-      if (fds[2].revents != 0) changed = take_sample() || changed;
-      changed = fds[1].revents != 0 || changed;
-      if (changed && sampled_ && !report()) return 0;
+      const bool looked = fds[2].revents != 0 && take_sample();
+      if ((changed_ || looked) && sampled_ && !report(looked)) return 0;
     }
   }
 
@@ -79,6 +80,7 @@ class Agent {
                    ok.error().message.c_str());
       return;
     }
+    changed_ = true;
     book_.close(id, start.order.generation, ExitCause::start_failed, ok.error().message,
                 device::wall_clock());
   }
@@ -93,6 +95,7 @@ class Agent {
   // it; a start that comes later is ignored. One that is known in any way is not that: a shim may
   // be on its way, and only the launcher can say that it will start nothing.
   void carry_out(const control::Stop& stop) {
+    changed_ = true;
     if (book_.closed(stop.attempt)) return;
     const auto ok = launcher_->stop(stop.attempt, stop.grace);
     if (!ok)
@@ -119,15 +122,24 @@ class Agent {
     return true;
   }
 
-  bool report() {
+  // Where an attempt ended just now and a quick look at the devices is under way, its end and the
+  // proof that nothing is left are told together, unless the look takes its time. `at_once`: it is
+  // told as it is.
+  bool report(bool at_once) {
     control::NodeReport report;
     report.at = sampled_->at;
     report.made = device::wall_clock();
     report.node = sampled_->node;
     report.attempts = launcher_->scan();
     book_.sign(
-        report, {sampled_->number, sampled_->node}, [this] { return sampler_.request(); },
+        report, {sampled_->number, sampled_->node},
+        [this] { return asked_look_ = sampler_.request(); },
         [this](AttemptId id) { return launcher_->devices(id); });
+    const bool looking = asked_look_ > sampled_->number;
+    if (looking && !held_back_) held_back_ = device::since_boot();
+    if (looking && !at_once && device::since_boot() - *held_back_ < kHeldBackMax) return true;
+    held_back_.reset();
+    changed_ = false;
     fault_point("agent.before-report");
     const auto ok = channel_.write(codec::encode_report(report), seconds(10));
     fault_point("agent.after-report");
@@ -142,6 +154,11 @@ class Agent {
   std::unique_ptr<launch::Launcher> launcher_;
   Sampler sampler_;
   std::optional<Sample> sampled_;
+  // What people wait for has changed since the last report. Starts and what is forgotten are not:
+  // the one shows itself soon, of the other nobody has to hear at once.
+  bool changed_ = false;
+  std::optional<Duration> held_back_;  // a report waits for a look, since then
+  std::uint64_t asked_look_ = 0;       // the newest that was asked for
   control::AgentBook book_{static_cast<std::uint64_t>(device::since_boot().us)};
 };
 

@@ -40,11 +40,13 @@ std::optional<Sample> Sampler::take() {
 
 // A process that ends between the driver's answer and ours must not look foreign: whoever was an
 // attempt's before, after, or at the last sample, is the attempt's.
-Sample Sampler::read(std::uint64_t number) {
+Sample Sampler::read(std::uint64_t number, bool whole) {
   std::map<std::int64_t, AttemptId> known = shown_;
   for (const auto& [pid, attempt] : last_pids_) known[pid] = attempt;
   for (const auto& [pid, attempt] : pids_()) known[pid] = attempt;
-  Sample sample{number, device::wall_clock(), probe_->read(device::wall_clock())};
+  const Instant now = device::wall_clock();
+  if (whole) read_at_ = now;
+  Sample sample{number, read_at_, whole ? probe_->read(now) : probe_->read_presence(now)};
   last_pids_ = pids_();
   for (const auto& [pid, attempt] : last_pids_) known[pid] = attempt;
   bool all_told = true;
@@ -73,12 +75,13 @@ void Sampler::run() {
     changed_.wait_until(lock, next, [&] { return stopping_ || requested_ > done; });
     if (stopping_) return;
     const std::uint64_t number = requested_;
+    const bool whole = std::chrono::steady_clock::now() >= next;
     lock.unlock();
-    Sample sample = read(number);
+    Sample sample = read(number, whole);
     lock.lock();
     newest_ = std::move(sample);
     done = number;
-    next = std::chrono::steady_clock::now() + std::chrono::microseconds(interval_.us);
+    if (whole) next = std::chrono::steady_clock::now() + std::chrono::microseconds(interval_.us);
     const std::uint64_t one = 1;
     (void)!::write(ready_fd_, &one, sizeof one);
   }

@@ -16,7 +16,7 @@ namespace takt::agent {
 
 struct Sample {
   std::uint64_t number = 0;  // counts up; a sample numbered n began after request n was made
-  Instant at;
+  Instant at;                // of its numbers; who is on the GPUs may have been looked at later
   Node node;
 };
 
@@ -28,19 +28,21 @@ class Sampler {
   Sampler(std::unique_ptr<device::DeviceProbe> probe, Pids pids, Duration interval, int ready_fd);
   ~Sampler();
 
-  // Asks for a sample that begins after this call; its number or a later one proves that.
+  // Asks for a look at who is on the GPUs that begins after this call; its number or a later one
+  // proves that. Between two samples it is quick: the numbers stay those of the last one.
   std::uint64_t request();
   // The newest sample that was not taken yet.
   std::optional<Sample> take();
 
  private:
   void run();
-  Sample read(std::uint64_t number);
+  Sample read(std::uint64_t number, bool whole);
 
   std::unique_ptr<device::DeviceProbe> probe_;
   Pids pids_;
   Duration interval_;
   int ready_fd_;
+  Instant read_at_;  // the last whole sample
   std::map<std::int64_t, AttemptId> last_pids_;
   // Processes of attempts that the driver showed last time. A driver may show one for longer than
   // the kernel has it: it stays the attempt's for as long.

@@ -15,8 +15,13 @@ schedule::Snapshot snapshot(const State& state, const Cluster& cluster, const Po
                             Instant now) {
   schedule::Snapshot s;
   s.version = state.ledger_version + cluster.version;
+  s.waiting.reserve(state.waiting.size());
+  auto next = state.jobs.begin();
   for (const JobId id : state.waiting) {
-    const Job& job = state.jobs.at(id);
+    // Both are by id, and those that wait are mostly neighbours.
+    if (next == state.jobs.end() || next->first != id) next = state.jobs.find(id);
+    const Job& job = next->second;
+    ++next;
     // Its last attempt still holds devices: they are to be proven free before it starts again.
     if (job.holding() || (job.hold && !planted(Planted::hold_ignored))) continue;
     s.waiting.push_back(

@@ -40,18 +40,23 @@ class Pass {
   }
 
   Plan run() {
+    plan_.waiting.reserve(snapshot_.waiting.size());
     while (const WaitingJob* job = queue_.next()) look_at(*job);
     for (const WaitingJob& job : snapshot_.waiting)
       if (job.not_before > now_) back_off(job);
+    plan_.waiting.settle();
     return std::move(plan_);
   }
 
  private:
+  // Why a job of this shape cannot start, once one could not; null before.
+  using Blocked = std::shared_ptr<const Explanation>;
+
   // Tasks of an array share one spec, so that most shapes are worked out once a pass.
-  const std::string& shape_of_spec(const WaitingJob& job) {
-    auto [it, added] = shapes_.try_emplace(job.spec.get());
-    if (added) it->second = shape_of(job);
-    return it->second;
+  Blocked& blocked(const WaitingJob& job) {
+    Blocked*& of_spec = shapes_[job.spec.get()];
+    if (of_spec == nullptr) of_spec = &blocked_[shape_of(job)];
+    return *of_spec;
   }
 
   Request request_of(const WaitingJob& job) const {
@@ -65,10 +70,9 @@ class Pass {
   }
 
   void look_at(const WaitingJob& job) {
-    const std::string& shape = shape_of_spec(job);
-    if (const auto it = blocked_.find(shape); it != blocked_.end()) {
-      if (planted(Planted::reason_forgotten)) return;
-      plan_.waiting[job.id] = it->second;
+    Blocked& shape = blocked(job);
+    if (shape) {
+      if (!planted(Planted::reason_forgotten)) plan_.waiting.add(job.id, shape);
       return;
     }
     const Request request = request_of(job);
@@ -82,7 +86,7 @@ class Pass {
       why->blockers = std::move(never->blockers);
       why->decision = std::move(never->decision);
       why->expected_start_unknown = "no machine that is here can meet it";
-      plan_.waiting[job.id] = blocked_[shape] = why;
+      plan_.waiting.add(job.id, shape = why);
       return;
     }
     explain(job, request, std::get<Unavailable>(std::move(verdict)), shape);
@@ -103,8 +107,7 @@ class Pass {
     plan_.placements.push_back({job.id, std::move(placed.grant), std::move(placed.decision)});
   }
 
-  void explain(const WaitingJob& job, const Request& request, Unavailable verdict,
-               const std::string& shape) {
+  void explain(const WaitingJob& job, const Request& request, Unavailable verdict, Blocked& shape) {
     auto why = std::make_shared<Explanation>();
     why->decision = std::move(verdict.decision);
     const Verdict without = place(request, bare_, policy_);
@@ -115,7 +118,7 @@ class Pass {
       why->blockers = std::move(verdict.blockers);
     why->expected_start_unknown = "only the first job in line of each pool has an expected start";
     auto shared = why;
-    blocked_[shape] = shared;
+    shape = shared;
     const std::string pool = pool_of(*job.spec);
     // Who only waits for another's reservation keeps nothing: it goes when that job has gone.
     if (!behind && reservations_.count(pool) == 0) {
@@ -130,7 +133,7 @@ class Pass {
       }
       shared = first;
     }
-    plan_.waiting[job.id] = shared;
+    plan_.waiting.add(job.id, shared);
   }
 
   void keep(const std::string& pool, Reservation r, Explanation& why) {
@@ -158,7 +161,7 @@ class Pass {
          fmt::format("in {} s", ((job.not_before - now_).us + 999'999) / 1'000'000),
          "wait; it starts again by itself"});
     why->expected_start = job.not_before;
-    plan_.waiting[job.id] = why;
+    plan_.waiting.add(job.id, why);
   }
 
   const Snapshot& snapshot_;
@@ -168,8 +171,8 @@ class Pass {
   Ledger ledger_;
   Ledger bare_;  // the same without reservations
   Plan plan_;
-  std::unordered_map<const JobSpec*, std::string> shapes_;  // looked up, never walked
-  std::map<std::string, std::shared_ptr<const Explanation>> blocked_;
+  std::unordered_map<const JobSpec*, Blocked*> shapes_;  // looked up, never walked
+  std::map<std::string, Blocked> blocked_;               // by shape
   std::map<std::string, Reservation> reservations_;
 };
 

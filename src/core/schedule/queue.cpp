@@ -67,12 +67,15 @@ std::optional<Queue::Turn> Queue::turn_of(const std::string& user) {
 
 const WaitingJob* Queue::next() {
   if (order_.empty()) return nullptr;
-  const std::string user = order_.begin()->user;
-  order_.erase(order_.begin());
-  auto& jobs = tiers_[*tier_][user];
+  // Its place in the order is used again: a long queue has a turn for each job.
+  auto first = order_.extract(order_.begin());
+  auto& jobs = tiers_[*tier_][first.value().user];
   const WaitingJob* job = jobs.back();
   jobs.pop_back();
-  if (auto turn = turn_of(user)) order_.insert(std::move(*turn));
+  if (auto turn = turn_of(first.value().user)) {
+    first.value() = std::move(*turn);
+    order_.insert(std::move(first));
+  }
   if (order_.empty()) enter_next_tier();
   return job;
 }

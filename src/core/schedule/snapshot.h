@@ -1,11 +1,13 @@
 #pragma once
 // Everything a decision sees, as plain values, and everything it answers. Same snapshot, policy,
 // time and seed in: the same plan out, byte for byte.
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/ids.h"
@@ -65,10 +67,41 @@ struct Explanation {
   std::string expected_start_unknown;  // why there is none
 };
 
+// Why each job waits, by job. A pass fills it in any order, each job once, and settles it; a list,
+// since a pass over a long queue makes thousands of entries and few of them are read.
+class Reasons {
+ public:
+  using Entry = std::pair<JobId, std::shared_ptr<const Explanation>>;
+  void add(JobId job, std::shared_ptr<const Explanation> why) {
+    entries_.emplace_back(job, std::move(why));
+  }
+  void reserve(std::size_t jobs) { entries_.reserve(jobs); }
+  // What follows holds from then on.
+  void settle() {
+    const auto by_job = [](const Entry& a, const Entry& b) { return a.first < b.first; };
+    if (!std::is_sorted(entries_.begin(), entries_.end(), by_job))
+      std::sort(entries_.begin(), entries_.end(), by_job);
+  }
+  std::size_t size() const { return entries_.size(); }
+  bool empty() const { return entries_.empty(); }
+  using const_iterator = std::vector<Entry>::const_iterator;
+  using value_type = Entry;
+  const_iterator begin() const { return entries_.begin(); }
+  const_iterator end() const { return entries_.end(); }
+  const_iterator find(JobId job) const {
+    const auto it = std::lower_bound(begin(), end(), job,
+                                     [](const Entry& entry, JobId id) { return entry.first < id; });
+    return it != end() && it->first == job ? it : end();
+  }
+
+ private:
+  std::vector<Entry> entries_;
+};
+
 struct Plan {
   std::uint64_t version = 0;
   std::vector<Placement> placements;
-  std::map<JobId, std::shared_ptr<const Explanation>> waiting;
+  Reasons waiting;
 };
 
 }  // namespace takt::schedule

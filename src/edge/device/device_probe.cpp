@@ -62,7 +62,11 @@ class NvmlProbe final : public DeviceProbe {
   }
   ~NvmlProbe() override { close(); }
 
-  Node read(Instant now) override {
+  Node read(Instant now) override { return read(now, Detail::all); }
+  Node read_presence(Instant now) override { return read(now, Detail::presence); }
+
+ private:
+  Node read(Instant now, Detail detail) {
     const auto end = Clock::now() + deadline();
     Node node;
     node.id = NodeId(options_.node_name);
@@ -74,7 +78,7 @@ class NvmlProbe final : public DeviceProbe {
     node.emulated = opened_->library->emulated();
     node.driver_version = opened_->library->driver_version();
     const std::vector<GpuReading> readings =
-        read_gpus(now, std::max(end, Clock::now() + kShortestGpuWait), node);
+        read_gpus(now, detail, std::max(end, Clock::now() + kShortestGpuWait), node);
     node.links = links(readings, end);
     describe_processes(node, end);
     if (driver_gone(readings)) {
@@ -86,7 +90,6 @@ class NvmlProbe final : public DeviceProbe {
     return node;
   }
 
- private:
   std::chrono::microseconds deadline() const {
     return std::chrono::microseconds(options_.deadline.us);
   }
@@ -127,8 +130,8 @@ class NvmlProbe final : public DeviceProbe {
         version);
   }
 
-  std::vector<GpuReading> read_gpus(Instant now, Clock::time_point end, Node& node) {
-    for (const auto& slot : slots_) slot->start(now);
+  std::vector<GpuReading> read_gpus(Instant now, Detail detail, Clock::time_point end, Node& node) {
+    for (const auto& slot : slots_) slot->start(now, detail);
     std::vector<GpuReading> readings;
     for (const auto& slot : slots_) {
       readings.push_back(slot->finish(end, options_.deadline));

@@ -34,6 +34,10 @@ class DeviceProbe {
   // reading. A GPU that did not answer keeps the identity it had before; one that never answered is
   // listed under the made-up UUID "unknown-gpu-<index>" until it does. Not for two threads at once.
   virtual Node read(Instant now) = 0;
+  // The same, but only health, memory in use and processes are looked at; everything else is as it
+  // was at the last full read. Some calls measure for 20 ms and more, and whether a process is
+  // still there should not wait for them.
+  virtual Node read_presence(Instant now) = 0;
 };
 
 }  // namespace takt::device

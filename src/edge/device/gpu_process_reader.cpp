@@ -120,6 +120,15 @@ Measured<std::vector<ListedProcess>> parse_process_list(std::span<const std::byt
 Measured<std::vector<GpuProcess>> GpuProcessReader::read(GpuCalls& calls, nvmlDevice_t device,
                                                          const MigState& mig, Bytes memory_total,
                                                          Instant now) {
+  auto processes = list(calls, device, mig, memory_total);
+  if (processes && !processes->empty() && !mig.enabled.value_or(false))
+    read_utilization(calls, device, now, *processes);
+  return processes;
+}
+
+Measured<std::vector<GpuProcess>> GpuProcessReader::list(GpuCalls& calls, nvmlDevice_t device,
+                                                         const MigState& mig,
+                                                         Bytes memory_total) const {
   const NvmlFunctions& f = calls.functions();
   const ProcessList compute = list_processes(
       calls, device, f.nvmlDeviceGetComputeRunningProcesses_v3,
@@ -154,13 +163,10 @@ Measured<std::vector<GpuProcess>> GpuProcessReader::read(GpuCalls& calls, nvmlDe
 
   std::vector<GpuProcess> processes;
   for (auto& [key, process] : merged) processes.push_back(std::move(process));
-  if (mig.enabled.value_or(false)) {
+  if (mig.enabled.value_or(false))
     for (GpuProcess& process : processes)
       process.sm_percent =
           missing(MissingKind::not_supported, "not told for processes on a MIG GPU");
-  } else if (!processes.empty()) {
-    read_utilization(calls, device, now, processes);
-  }
   return processes;
 }
 

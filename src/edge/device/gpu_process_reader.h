@@ -37,6 +37,10 @@ class GpuProcessReader {
   Measured<std::vector<GpuProcess>> read(GpuCalls& calls, nvmlDevice_t device, const MigState& mig,
                                          Bytes memory_total, Instant now);
 
+  // The same without asking how much each used since it was last asked.
+  Measured<std::vector<GpuProcess>> list(GpuCalls& calls, nvmlDevice_t device, const MigState& mig,
+                                         Bytes memory_total) const;
+
  private:
   void read_utilization(GpuCalls& calls, nvmlDevice_t device, Instant now,
                         std::vector<GpuProcess>& processes);

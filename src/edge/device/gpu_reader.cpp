@@ -79,21 +79,16 @@ GpuReader::GpuReader(std::shared_ptr<NvmlLibrary> library, std::shared_ptr<XidWa
   identity_.index = index;
 }
 
-GpuReading GpuReader::read(Instant now) {
+GpuReading GpuReader::read(Instant now, Detail detail) {
   calls_.begin_reading();
   const std::optional<Missing> unidentified = identified_ ? std::nullopt : identify();
   GpuReading reading;
   reading.gpu = identity_;
   Gpu& gpu = reading.gpu;
-  if (handle_ != nullptr) {
-    read_memory(gpu);
-    const Bytes total = gpu.memory_total.value_or(Bytes{0});
-    gpu.mig = read_mig(calls_, handle_, gpu.model, total);
-    read_use(gpu);
-    read_sensors(gpu);
-    read_performance_counters(gpu);
-    gpu.processes = processes_.read(calls_, handle_, gpu.mig, total, now);
-  }
+  if (handle_ != nullptr && detail == Detail::presence && full_)
+    read_presence(gpu);
+  else if (handle_ != nullptr)
+    read_all(gpu, now);
   gpu.xids = xids_->events(index_);
   judge_health(gpu, unidentified);
   reading.handle = handle_;
@@ -101,6 +96,30 @@ GpuReading GpuReader::read(Instant now) {
   reading.driver_gone = calls_.driver_gone();
   reading.note = note_;
   return reading;
+}
+
+void GpuReader::read_all(Gpu& gpu, Instant now) {
+  read_memory(gpu);
+  const Bytes total = gpu.memory_total.value_or(Bytes{0});
+  gpu.mig = read_mig(calls_, handle_, gpu.model, total);
+  read_use(gpu);
+  read_sensors(gpu);
+  read_performance_counters(gpu);
+  gpu.processes = processes_.read(calls_, handle_, gpu.mig, total, now);
+  full_ = gpu;
+}
+
+// What a process used is summed up by the driver until it is asked for: that stays for the next
+// full reading, and the last one's is shown till then.
+void GpuReader::read_presence(Gpu& gpu) {
+  gpu = *full_;
+  read_memory(gpu);
+  gpu.processes = processes_.list(calls_, handle_, gpu.mig, gpu.memory_total.value_or(Bytes{0}));
+  if (!gpu.processes || !full_->processes) return;
+  for (GpuProcess& process : *gpu.processes)
+    for (const GpuProcess& before : *full_->processes)
+      if (before.pid == process.pid && before.mig_instance == process.mig_instance)
+        process.sm_percent = before.sm_percent;
 }
 
 std::optional<Missing> GpuReader::identify() {

@@ -27,17 +27,22 @@ DeviceUuid unknown_uuid(unsigned index);
 // "0000000A:07:00.0" for a location; made from the numbers, for the texts differ between drivers.
 std::string pci_text(const nvmlPciInfo_t& pci);
 
+// `presence`: health, memory in use and processes; the rest as it was at the last full reading.
+enum class Detail { all, presence };
+
 class GpuReader {
  public:
   GpuReader(std::shared_ptr<NvmlLibrary> library, std::shared_ptr<XidWatch> xids, unsigned index);
 
   // May block for as long as the driver does.
-  GpuReading read(Instant now);
+  GpuReading read(Instant now, Detail detail = Detail::all);
   // The call that is running right now, or null. From any thread.
   const char* running_call() const { return calls_.running(); }
 
  private:
   std::optional<Missing> identify();
+  void read_all(Gpu& gpu, Instant now);
+  void read_presence(Gpu& gpu);
   void read_memory(Gpu& gpu);
   void read_memory_without_reserved(Gpu& gpu, std::optional<Missing> why);
   void read_use(Gpu& gpu);
@@ -55,6 +60,7 @@ class GpuReader {
   nvmlDevice_t handle_ = nullptr;
   bool identified_ = false;
   Gpu identity_;
+  std::optional<Gpu> full_;  // the last full reading
   std::vector<std::string> nvlink_ends_;
   std::string note_;
 };

@@ -16,7 +16,7 @@ GpuSlot::~GpuSlot() {
   if (!worker_.post([reader = std::move(reader_)] {})) worker_.set_patience(Duration{0});
 }
 
-void GpuSlot::start(Instant now) {
+void GpuSlot::start(Instant now, Detail detail) {
   if (pending_) {
     std::optional<GpuReading> late = pending_->take(std::chrono::steady_clock::now());
     if (!late) return;
@@ -24,8 +24,9 @@ void GpuSlot::start(Instant now) {
   }
   pending_ = std::make_shared<Pending<GpuReading>>();
   asked_at_ = std::chrono::steady_clock::now();
-  const bool posted =
-      worker_.post([reader = reader_, answer = pending_, now] { answer->give(reader->read(now)); });
+  const bool posted = worker_.post([reader = reader_, answer = pending_, now, detail] {
+    answer->give(reader->read(now, detail));
+  });
   if (!posted) pending_.reset();
 }
 

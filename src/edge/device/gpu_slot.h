@@ -21,7 +21,7 @@ class GpuSlot {
 
   // Starts a reading unless one is still running. An answer to an older question only tells the
   // GPU's identity, for its numbers are old.
-  void start(Instant now);
+  void start(Instant now, Detail detail);
   // Waits for the reading until `end`, and not longer than `deadline` from the question on: a GPU
   // that hangs since an earlier read is not waited for.
   GpuReading finish(std::chrono::steady_clock::time_point end, Duration deadline);

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstring>
 
 namespace takt::store {
 namespace {
@@ -35,9 +36,35 @@ std::uint32_t little_endian(const unsigned char* at) {
          std::uint32_t{at[3]} << 24;
 }
 
+#if defined(__x86_64__)
+// The processor's own instruction for this polynomial (SSE 4.2).
+__attribute__((target("sse4.2"))) std::uint32_t crc32c_by_processor(std::string_view bytes,
+                                                                    std::uint32_t before) {
+  std::uint64_t value = ~before;
+  const char* at = bytes.data();
+  std::size_t left = bytes.size();
+  for (; left >= 8; left -= 8, at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, at, sizeof word);
+    value = __builtin_ia32_crc32di(value, word);
+  }
+  auto low = static_cast<std::uint32_t>(value);
+  for (; left > 0; --left, ++at) low = __builtin_ia32_crc32qi(low, static_cast<unsigned char>(*at));
+  return ~low;
+}
+#endif
+
 }  // namespace
 
 std::uint32_t crc32c(std::string_view bytes, std::uint32_t before) {
+#if defined(__x86_64__)
+  static const bool has_instruction = __builtin_cpu_supports("sse4.2") != 0;
+  if (has_instruction) return crc32c_by_processor(bytes, before);
+#endif
+  return crc32c_by_tables(bytes, before);
+}
+
+std::uint32_t crc32c_by_tables(std::string_view bytes, std::uint32_t before) {
   std::uint32_t value = ~before;
   const auto* at = reinterpret_cast<const unsigned char*>(bytes.data());
   std::size_t left = bytes.size();

@@ -8,5 +8,7 @@ namespace takt::store {
 
 // Continues a checksum over more bytes: crc32c("ab") == crc32c("b", crc32c("a")).
 std::uint32_t crc32c(std::string_view bytes, std::uint32_t before = 0);
+// The same without the processor's own instruction for it.
+std::uint32_t crc32c_by_tables(std::string_view bytes, std::uint32_t before = 0);
 
 }  // namespace takt::store

@@ -158,6 +158,9 @@ Result<void> create(const std::string& path, const FileKind& kind) {
   try {
     db = std::make_unique<SQLite::Database>(fresh, SQLite::OPEN_READWRITE);
     db->exec("PRAGMA synchronous = FULL");
+    // Half as many frames for a batch as with SQLite's own 4096: measured 15 % less for 1,000
+    // records, and no more for one (bench/journal_bench).
+    db->exec("PRAGMA page_size = 8192");
     db->exec(fmt::format("PRAGMA application_id = {}", static_cast<int>(kind.application_id)));
     db->exec(fmt::format("PRAGMA user_version = {}", kind.format_version));
     db->exec(kind.schema);

@@ -74,7 +74,7 @@ TEST(Order, ARetryThatBacksOffIsNotLookedAtBeforeItsTime) {
   EXPECT_FALSE(starts(plan, id));
   EXPECT_TRUE(blocked_by(plan, id, BlockerKind::backing_off));
   EXPECT_THAT(why(plan, id), HasSubstr("in 8 s"));
-  EXPECT_EQ(plan.waiting.at(id)->expected_start, at(8));
+  EXPECT_EQ(plan.waiting.find(id)->second->expected_start, at(8));
   EXPECT_TRUE(starts(decide(s, Policy{}, at(8)), id));
 }
 
@@ -138,9 +138,9 @@ TEST(Reservation, ABlockedGangIsToldWhenItsDevicesAreExpectedToBeFree) {
   const JobId gang = submit(s, whole_gpus(2));
   const JobId next = submit(s, whole_gpus(2));
   const Plan plan = plan_for(s);
-  EXPECT_EQ(plan.waiting.at(gang)->expected_start, at(900));
-  EXPECT_EQ(plan.waiting.at(next)->expected_start, std::nullopt);
-  EXPECT_NE(plan.waiting.at(next)->expected_start_unknown, "");
+  EXPECT_EQ(plan.waiting.find(gang)->second->expected_start, at(900));
+  EXPECT_EQ(plan.waiting.find(next)->second->expected_start, std::nullopt);
+  EXPECT_NE(plan.waiting.find(next)->second->expected_start_unknown, "");
 }
 
 TEST(Reservation, AStreamOfSmallJobsDoesNotStarveAGang) {
@@ -223,7 +223,7 @@ TEST(Reservation, DevicesAreNotKeptIdleForAJobWhoseStartNobodyCanTell) {  // B3 
   const JobId two = submit(s, whole_gpus(2));
   const Plan plan = plan_for(s);
   EXPECT_FALSE(starts(plan, all));
-  EXPECT_THAT(plan.waiting.at(all)->expected_start_unknown, HasSubstr("no time limit"));
+  EXPECT_THAT(plan.waiting.find(all)->second->expected_start_unknown, HasSubstr("no time limit"));
   EXPECT_TRUE(starts(plan, two)) << "serving never ends by itself: six GPUs would idle for ever";
 }
 
@@ -236,7 +236,7 @@ TEST(Reservation, TheNextInThePoolHasOneWhenTheFirstCannotHaveAny) {
   const JobId three = submit(s, whole_gpus(3));
   const JobId small = submit(s, lasting(whole_gpus(1), hours(1)));
   const Plan plan = plan_for(s);
-  EXPECT_EQ(plan.waiting.at(three)->expected_start, at(600));
+  EXPECT_EQ(plan.waiting.find(three)->second->expected_start, at(600));
   EXPECT_FALSE(starts(plan, small));
 }
 
@@ -252,7 +252,7 @@ TEST(Reservation, AJobThatOnlyLacksCpusIsNotToldThatItStartsNow) {
   const JobId id = submit(s, spec);
   const Plan plan = plan_for(s);
   ASSERT_FALSE(starts(plan, id));
-  EXPECT_EQ(plan.waiting.at(id)->expected_start, at(600));
+  EXPECT_EQ(plan.waiting.find(id)->second->expected_start, at(600));
 }
 
 TEST(Reservation, AStreamOfSmallCpuJobsDoesNotStarveAJobThatNeedsManyCpus) {
@@ -281,8 +281,8 @@ TEST(Reservation, AnOverdueHolderIsExpectedSoonAndNotInThePast) {
   hold(s, whole_grant(n, {0}), at(-600));
   const JobId id = submit(s, whole_gpus(1));
   const Plan plan = plan_for(s);
-  ASSERT_TRUE(plan.waiting.at(id)->expected_start.has_value());
-  EXPECT_GT(*plan.waiting.at(id)->expected_start, t0);
+  ASSERT_TRUE(plan.waiting.find(id)->second->expected_start.has_value());
+  EXPECT_GT(*plan.waiting.find(id)->second->expected_start, t0);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ TEST(WholeGpus, AGangThatCouldHaveOneModelWaitsForItAndSaysSo) {
   const Plan plan = plan_for(s);
   ASSERT_FALSE(starts(plan, id));
   EXPECT_THAT(why(plan, id), HasSubstr("4 free of 6, at most 2 of one model"));
-  EXPECT_EQ(plan.waiting.at(id)->expected_start, at(600));
+  EXPECT_EQ(plan.waiting.find(id)->second->expected_start, at(600));
 }
 
 TEST(WholeGpus, AGangLargerThanEveryModelMixesThem) {

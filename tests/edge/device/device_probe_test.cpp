@@ -61,6 +61,50 @@ TEST_F(DeviceProbeTest, Reads_everything_of_a_healthy_gpu) {
 }
 
 // Case B7 65: minor numbers differ from indices; each GPU keeps its own.
+TEST_F(DeviceProbeTest, A_look_at_presence_sees_who_is_there_now_and_measures_nothing_else_again) {
+  give_gpus(1);
+  change_gpu(0, [](FakeGpu& g) { g.compute = {{77, 5ull << 30}}; });
+  const Gpu full = read_gpu();
+  ASSERT_EQ(full.processes->size(), 1u);
+  nvml_->with([](FakeNvml& n) { n.calls.clear(); });
+  change_gpu(0, [](FakeGpu& g) {
+    g.compute = {{88, 6ull << 30}};
+    g.celsius = 77;
+    g.used = 7000ull << 20;
+    g.free = g.total - g.used - g.reserved;
+  });
+  const Gpu look = probe().read_presence(kNow + seconds(1)).gpus.at(0);
+  ASSERT_TRUE(look.processes);
+  ASSERT_EQ(look.processes->size(), 1u);
+  EXPECT_EQ(look.processes->front().pid, 88);
+  EXPECT_THAT(look.memory_used, Holds(mebibytes(7000)));
+  EXPECT_EQ(look.temperature_celsius, full.temperature_celsius) << "as it was read last";
+  EXPECT_EQ(look.uuid, full.uuid);
+  const std::lock_guard lock(nvml_->mutex);
+  EXPECT_EQ(nvml_->calls["nvmlDeviceGetTemperature"], 0);
+  EXPECT_EQ(nvml_->calls["nvmlDeviceGetPcieThroughput"], 0) << "it measures for 20 ms";
+  EXPECT_EQ(nvml_->calls["nvmlDeviceGetProcessUtilization"], 0) << "that is for the next sample";
+}
+
+TEST_F(DeviceProbeTest, A_look_at_presence_before_any_read_reads_all) {
+  give_gpus(1);
+  ASSERT_TRUE(eventually([&] { return probe().read_presence(kNow).gpus.size() == 1; }));
+  EXPECT_THAT(probe().read_presence(kNow).gpus.at(0).temperature_celsius, Holds(41));
+}
+
+TEST_F(DeviceProbeTest, A_gpu_that_is_lost_shows_so_in_a_look_at_presence) {
+  give_gpus(1);
+  ASSERT_EQ(read_gpu().health, GpuHealth::ok);
+  nvml_->with([](FakeNvml& n) {
+    for (const char* call : {"nvmlDeviceGetMemoryInfo_v2", "nvmlDeviceGetMemoryInfo",
+                             "nvmlDeviceGetComputeRunningProcesses_v3"})
+      n.errors[call] = NVML_ERROR_GPU_IS_LOST;
+  });
+  const Gpu look = probe().read_presence(kNow).gpus.at(0);
+  EXPECT_EQ(look.health, GpuHealth::lost);
+  EXPECT_THAT(look.processes, IsMissing(MissingKind::device_lost));
+}
+
 TEST_F(DeviceProbeTest, Minors_in_another_order_than_indices_stay_with_their_uuid) {
   give_gpus(4);
   const unsigned minors[] = {6, 4, 0, 2};

@@ -18,6 +18,11 @@ RC_GTEST_PROP(Checksum, CanBeContinuedAnywhere, (std::string text)) {
   RC_ASSERT(crc32c(text) == crc32c(text.substr(cut), crc32c(text.substr(0, cut))));
 }
 
+RC_GTEST_PROP(Checksum, IsTheSameWithAndWithoutTheProcessorsInstruction,
+              (std::string text, std::uint32_t before)) {
+  RC_ASSERT(crc32c(text, before) == crc32c_by_tables(text, before));
+}
+
 RC_GTEST_PROP(Checksum, FindsEveryChangedByte, (std::string text)) {
   RC_PRE(!text.empty());
   std::string other = text;

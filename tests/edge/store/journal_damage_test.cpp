@@ -292,7 +292,7 @@ TEST_F(JournalDamage, AnAcceptedLossGoesOnFromTheLastWholeBatch) {
 TEST_F(JournalDamage, WithANoteThatIsBehindDamageBeforeTheLastBatchIsStillTold) {
   Files files = killed(false);
   const std::string& wal = files.at("-wal");
-  const std::size_t frame = 24 + 4096;
+  const std::size_t frame = 24 + 8192;
   const std::size_t frames = (wal.size() - 32) / frame;
   ASSERT_EQ(wal.size(), 32 + frames * frame);
   TempFolder other(fast_folder());
@@ -329,7 +329,7 @@ TEST_F(JournalDamage, AJournalOfBeforeTheNoteIsReadAndGetsOne) {
 
 TEST_F(JournalDamage, WhatAFullDiskLeavesInTheLogIsNoDamage) {
   Journal::Options options;
-  options.pages_max = 24;
+  options.pages_max = 12;
   TempFolder folder(fast_folder());
   const std::string path = folder / "journal.db";
   const auto journal = Journal::open(path, options).value();

@@ -192,19 +192,19 @@ TEST_F(JournalOnDisk, AFolderInItsPlaceIsASentence) {
 TEST_F(JournalOnDisk, DamagedAndForeignFilesAreRefusedAndLeftAsTheyAre) {
   fill(200);
   const std::string whole = read_file(path_);
-  ASSERT_GT(whole.size(), 8192u);
+  ASSERT_GT(whole.size(), 16384u);
   const std::vector<std::pair<const char*, std::string>> cases = {
       {"empty", ""},
       {"one byte", "S"},
       {"half a header", whole.substr(0, 50)},
       {"a header", whole.substr(0, 100)},
-      {"one page", whole.substr(0, 4096)},
+      {"one page", whole.substr(0, 8192)},
       {"half a page", whole.substr(0, 6000)},
-      {"one page short", whole.substr(0, whole.size() - 4096)},
+      {"one page short", whole.substr(0, whole.size() - 8192)},
       {"one byte short", whole.substr(0, whole.size() - 1)},
       {"text", "precious notes, long enough to be a header of anything: " + std::string(200, '.')},
       {"zeroes", std::string(whole.size(), '\0')},
-      {"a page of noise", whole.substr(0, 4096) + std::string(4096, '\x5A') + whole.substr(8192)},
+      {"a page of noise", whole.substr(0, 8192) + std::string(8192, '\x5A') + whole.substr(16384)},
   };
   for (const auto& [name, bytes] : cases) {
     write_file(path_, bytes);
@@ -319,7 +319,7 @@ TEST_F(JournalOnDisk, ADamagedSnapshotGivesWayToTheOneBeforeWithAWarning) {
 // A full disk.
 
 TEST_F(JournalOnDisk, AFullDiskRefusesTheBatchWholeAndLaterOnesWorkAgain) {
-  auto journal = Journal::open(path_, Journal::Options{40}).value();  // 160 KiB
+  auto journal = Journal::open(path_, Journal::Options{20}).value();  // 160 KiB
   ASSERT_TRUE(journal->append(records_of(1, 10)));
   const auto full = journal->append(records_of(11, 30, 20'000));
   ASSERT_FALSE(full);
