@@ -129,6 +129,7 @@ int measure(const fs::path& build, const std::string& out, int jobs) {
   takt::launch::LauncherOptions options;
   options.records_dir = records.string();
   options.shim_path = (build / "takt-shim").string();
+  options.logs_dir = folder.string();  // files are made by the launcher, as in the agent
   auto launcher = takt::launch::Launcher::open(options);
   if (!launcher) give_up(launcher.error().message);
   const Server server = serve(build, folder, kGpus);

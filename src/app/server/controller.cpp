@@ -244,7 +244,8 @@ bool Controller::wait(const std::function<bool(const control::Sight&)>& done, Du
 // Often enough to tell seconds apart; a long queue, whose views cost more, less often.
 void Controller::log_waits() {
   const Instant now = options_.clock();
-  const Duration pause = turns_.state().waiting.size() > 1000 ? seconds(2) : milliseconds(200);
+  const auto jobs = static_cast<std::int64_t>(turns_.state().waiting.size());
+  const Duration pause = std::max(milliseconds(200), milliseconds(jobs));
   if (now - waits_logged_ < pause && now >= waits_logged_) return;
   waits_logged_ = now;
   std::vector<control::JobView> waiting;

@@ -11,6 +11,23 @@
 
 namespace takt::control {
 
+namespace {
+
+void add_holdings(const State& state, const Policy& policy, schedule::Snapshot& s) {
+  for (const JobId id : state.holding) {
+    const Job& job = state.jobs.at(id);
+    const Attempt& a = *job.attempt;
+    if (a.exit && planted(Planted::ended_holds_nothing)) continue;
+    schedule::Holding h{a.id,    job.spec().name, job.submitter().user, *job.spec().tier,
+                        a.grant, a.granted,       std::nullopt,         a.exit.has_value()};
+    if (const auto time = schedule::estimate(job.spec(), policy))
+      h.expected_end = a.started.value_or(a.granted) + *time;
+    s.holdings.push_back(std::move(h));
+  }
+}
+
+}  // namespace
+
 schedule::Snapshot snapshot(const State& state, const Cluster& cluster, const Policy& policy,
                             Instant now) {
   schedule::Snapshot s;
@@ -27,16 +44,7 @@ schedule::Snapshot snapshot(const State& state, const Cluster& cluster, const Po
     s.waiting.push_back(
         {id, job.shared_spec(), job.submitter().user, job.submission->at, job.not_before});
   }
-  for (const JobId id : state.holding) {
-    const Job& job = state.jobs.at(id);
-    const Attempt& a = *job.attempt;
-    if (a.exit && planted(Planted::ended_holds_nothing)) continue;
-    schedule::Holding h{a.id,    job.spec().name, job.submitter().user, *job.spec().tier,
-                        a.grant, a.granted,       std::nullopt,         a.exit.has_value()};
-    if (const auto time = schedule::estimate(job.spec(), policy))
-      h.expected_end = a.started.value_or(a.granted) + *time;
-    s.holdings.push_back(std::move(h));
-  }
+  add_holdings(state, policy, s);
   for (const auto& [id, seen] : cluster.nodes)
     s.nodes.push_back({seen.report.node, seen.reachable() || planted(Planted::silence_ignored)});
   for (const auto& [user, usage] : state.usage)
@@ -52,7 +60,10 @@ Admission admit(const State& state, const Cluster& cluster, const Policy& policy
     return admission;
   }
   if (plan.placements.empty()) return admission;
-  schedule::Snapshot after = snapshot(state, cluster, policy, now);
+  // Who holds what on which GPUs: the queue has no part in this.
+  schedule::Snapshot after;
+  add_holdings(state, policy, after);
+  for (const auto& [id, seen] : cluster.nodes) after.nodes.push_back({seen.report.node, true});
   std::uint64_t generation = state.next_generation;
   for (const schedule::Placement& placement : plan.placements) {
     const auto it = state.jobs.find(placement.job);

@@ -4,7 +4,9 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "core/base/fault_point.h"
@@ -42,12 +44,30 @@ struct Telemetry::Impl {
     return error_of(e, path, telemetry_kind(), db.get());
   }
   std::int64_t trim_workload(const std::string& workload);
+  // Looking for what is too much reads all that is kept of a workload: that is done for every 16th
+  // part of it that was added, not with each.
+  bool trim_is_due(const std::string& workload) {
+    std::size_t& added = added_since_trim[workload];
+    if (++added <= options.per_workload_max / 16) return false;
+    added_since_trim.erase(workload);
+    return true;
+  }
+  // Ready to be bound anew.
+  SQLite::Statement& kept(std::optional<SQLite::Statement>& statement, const char* sql) {
+    if (!statement) statement.emplace(*db, sql);
+    (void)statement->tryReset();  // whatever an earlier failure left behind
+    statement->clearBindings();
+    return *statement;
+  }
   std::int64_t count() { return db->execAndGet("SELECT count(*) FROM summaries").getInt64(); }
 
   const std::string path;
   const Options options;
   FileLock lock;
   std::unique_ptr<SQLite::Database> db;
+  std::optional<SQLite::Statement> remove;
+  std::optional<SQLite::Statement> insert;
+  std::map<std::string, std::size_t> added_since_trim;  // by workload
   std::mutex mutex;
   std::int64_t rows = 0;  // guarded by mutex
 };
@@ -81,13 +101,13 @@ Telemetry::~Telemetry() = default;
 
 // How many it deleted.
 std::int64_t Telemetry::Impl::trim_workload(const std::string& workload) {
-  SQLite::Statement remove(
+  SQLite::Statement surplus(
       *db,
       "DELETE FROM summaries WHERE rowid IN (SELECT rowid FROM summaries WHERE workload = ?"
       " ORDER BY ended_us DESC, attempt DESC LIMIT -1 OFFSET ?)");
-  remove.bind(1, workload);
-  remove.bind(2, static_cast<std::int64_t>(options.per_workload_max));
-  return remove.exec();
+  surplus.bind(1, workload);
+  surplus.bind(2, static_cast<std::int64_t>(options.per_workload_max));
+  return surplus.exec();
 }
 
 Result<void> Telemetry::save_summary(const std::string& workload, const std::string& attempt,
@@ -100,18 +120,19 @@ Result<void> Telemetry::save_summary(const std::string& workload, const std::str
   }
   try {
     SQLite::Transaction transaction(*impl_->db);
-    SQLite::Statement remove(*impl_->db, "DELETE FROM summaries WHERE attempt = ?");
+    SQLite::Statement& remove =
+        impl_->kept(impl_->remove, "DELETE FROM summaries WHERE attempt = ?");
     remove.bind(1, attempt);
     std::int64_t rows = impl_->rows - remove.exec();
-    SQLite::Statement insert(*impl_->db,
-                             "INSERT INTO summaries (attempt, workload, ended_us, json)"
-                             " VALUES (?, ?, ?, ?)");
+    SQLite::Statement& insert = impl_->kept(impl_->insert,
+                                            "INSERT INTO summaries (attempt, workload, ended_us,"
+                                            " json) VALUES (?, ?, ?, ?)");
     insert.bind(1, attempt);
     insert.bind(2, workload);
     insert.bind(3, ended_us);
     insert.bindNoCopy(4, json);
     rows += insert.exec();
-    rows -= impl_->trim_workload(workload);
+    if (impl_->trim_is_due(workload)) rows -= impl_->trim_workload(workload);
     const std::int64_t surplus = rows - static_cast<std::int64_t>(impl_->options.summaries_max);
     if (surplus > 0) {
       SQLite::Statement trim(*impl_->db,

@@ -23,7 +23,7 @@ struct Summary {
 class Telemetry {
  public:
   struct Options {
-    std::size_t per_workload_max = 1000;  // of each workload the newest are kept
+    std::size_t per_workload_max = 1000;  // of each workload the newest are kept (and a 16th more)
     std::size_t summaries_max = 200'000;  // of all together the newest are kept
     std::size_t json_bytes_max = 1u << 20;
   };
