@@ -58,6 +58,7 @@ struct LaunchOrder {
   std::string stderr_path;  // folders, and handed to it otherwise
   Bytes log_max;            // what each of them may take on disk; 0: no bound
   Grant grant;
+  GpuRequest gpus;  // what was asked: for an engine that chooses the devices itself
 };
 
 // The report that an effect answers.
@@ -108,7 +109,7 @@ struct AttemptSeen {
 // One report of a node: everything it has, complete. Sequences count up per life of the agent,
 // lives per boot of the host (the time since boot at which the agent began): of two reports the
 // larger (life, sequence) is the newer, and older ones are dropped. An engine that places by itself
-// reports as one node.
+// reports as one node, with an empty boot where a restart of it loses nothing.
 struct NodeReport {
   std::uint64_t life = 0;
   std::uint64_t sequence = 0;

@@ -7,6 +7,7 @@
 #include "core/base/planted.h"
 #include "core/schedule/decide.h"
 #include "core/schedule/ledger.h"
+#include "core/schedule/place.h"
 #include "core/schedule/queue.h"
 
 namespace takt::control {
@@ -24,6 +25,22 @@ void add_holdings(const State& state, const Policy& policy, schedule::Snapshot& 
       h.expected_end = a.started.value_or(a.granted) + *time;
     s.holdings.push_back(std::move(h));
   }
+}
+
+// All attempts that are there and have not begun: whether it has placed them already it may not
+// have told yet.
+schedule::PlacingEngine placing_engine(const State& state, const Cluster& cluster) {
+  schedule::PlacingEngine engine;
+  engine.name = cluster.engine.name;
+  if (!cluster.nodes.empty()) {
+    engine.node = cluster.nodes.begin()->first;
+    engine.reachable = cluster.nodes.begin()->second.reachable();
+  }
+  for (const JobId id : state.holding) {
+    const Attempt& a = *state.jobs.at(id).attempt;
+    engine.waiting += !a.started && !a.exit;
+  }
+  return engine;
 }
 
 }  // namespace
@@ -45,6 +62,7 @@ schedule::Snapshot snapshot(const State& state, const Cluster& cluster, const Po
         {id, job.shared_spec(), job.submitter().user, job.submission->at, job.not_before});
   }
   add_holdings(state, policy, s);
+  if (cluster.engine.placement == Placement::engine) s.engine = placing_engine(state, cluster);
   for (const auto& [id, seen] : cluster.nodes)
     s.nodes.push_back({seen.report.node, seen.reachable() || planted(Planted::silence_ignored)});
   for (const auto& [user, usage] : state.usage)
@@ -80,6 +98,8 @@ Admission admit(const State& state, const Cluster& cluster, const Policy& policy
         Granted{attempt, generation++, placement.grant, now,
                 node == cluster.nodes.end() ? "" : node->second.report.node.boot_id});
   }
+  // Where an engine chooses the devices, who holds them is what it was seen to say.
+  if (cluster.engine.placement == Placement::engine) return admission;
   if (auto twice = schedule::overlap(after)) {
     admission.facts.clear();
     admission.dropped = *twice;
@@ -133,11 +153,15 @@ std::vector<EnvironmentVariable> environment(const State& state, const Job& job,
   std::string visible;
   for (const DeviceGrant& d : attempt.grant.devices)
     visible += (visible.empty() ? "" : ",") + d.uuid.value;
-  set(env, "CUDA_VISIBLE_DEVICES", visible);
+  // Where an engine chooses the devices, it says so to the job itself.
+  if (!attempt.grant.devices.empty() || !schedule::wants_gpu(job.spec()))
+    set(env, "CUDA_VISIBLE_DEVICES", visible);
   set(env, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
   set(env, "TAKT_JOB_ID", to_string(job.id));
   set(env, "TAKT_ATTEMPT", std::to_string(attempt.id.number));
-  set(env, "TAKT_GPUS", std::to_string(attempt.grant.devices.size()));
+  const auto asked = static_cast<std::size_t>(job.spec().gpus.count.value_or(1));
+  const bool placed = !attempt.grant.devices.empty() || !schedule::wants_gpu(job.spec());
+  set(env, "TAKT_GPUS", std::to_string(placed ? attempt.grant.devices.size() : asked));
   set(env, "TAKT_SOCKET", places.socket);
   if (!attempt.grant.devices.empty())
     set(env, "TAKT_GPU_MEMORY_MIB",
@@ -176,6 +200,7 @@ LaunchOrder launch_order(const State& state, const Job& job, const Places& place
   order.stdout_path = stdout_path(places, order.attempt);
   order.stderr_path = stderr_path(places, order.attempt);
   order.log_max = places.log_max;
+  order.gpus = job.spec().gpus;
   order.grant = job.attempt->grant;
   return order;
 }

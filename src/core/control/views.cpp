@@ -29,6 +29,9 @@ std::vector<std::string> granted_decision(const Job& job, const JobView& view) {
   std::string devices;
   for (const DeviceLabel& d : view.devices) devices += (devices.empty() ? "" : ", ") + d.label;
   const Grant& grant = job.attempt->grant;
+  if (grant.devices.empty() && schedule::wants_gpu(job.spec()))
+    return {"asked: " + view.request,
+            "handed to " + grant.node.value + ", which has not said where it goes"};
   return {"asked: " + view.request,
           "granted on " + grant.node.value + ": " + (devices.empty() ? "no GPU" : devices),
           "isolation: " + to_string(grant.isolation)};

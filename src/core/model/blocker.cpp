@@ -17,9 +17,10 @@ std::string to_string(BlockerKind kind) {
     case BlockerKind::behind_reservation: return "behind-reservation";
     case BlockerKind::isolation_unavailable: return "isolation-unavailable";
     case BlockerKind::held: return "held";
-    case BlockerKind::backing_off: break;
+    case BlockerKind::backing_off: return "backing-off";
+    case BlockerKind::engine_queue_full: break;
   }
-  return "backing-off";
+  return "engine-queue-full";
 }
 
 }  // namespace takt

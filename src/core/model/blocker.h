@@ -23,7 +23,8 @@ enum class BlockerKind {
   behind_reservation,  // would delay the job that holds the pool's reservation
   isolation_unavailable,
   held,
-  backing_off,  // a retry waits before it starts again
+  backing_off,        // a retry waits before it starts again
+  engine_queue_full,  // an engine that places by itself has as many waiting as it may
 };
 
 struct Blocker {

@@ -19,6 +19,9 @@ struct Limits {
   std::size_t spec_bytes_max = 1 << 20;  // of one submission's body
   std::size_t environment_bytes_max = 512 << 10;
   std::size_t inputs_batch_max = 1'000;  // handled before one sync
+  // Jobs that wait at an engine that places by itself: enough to keep it busy between two rounds,
+  // and few enough that takt's order (tiers, shares, holds) still decides what is next.
+  std::size_t engine_waiting_max = 64;
   std::size_t connections_max = 512;
   std::size_t connections_per_user_max = 128;  // a quarter, so that nobody locks the others out
   int replicas_max = 64;

@@ -111,7 +111,10 @@ Scenario scenario_of(std::uint64_t seed, int steps) {
   Scenario s;
   s.seed = seed;
   s.steps = steps;
-  s.engine = random.chance(45) ? EngineKind::local : EngineKind::leased;
+  const int engine = random.below(100);
+  s.engine = engine < 40   ? EngineKind::local
+             : engine < 80 ? EngineKind::leased
+                           : EngineKind::placing;
   const bool remote = s.engine != EngineKind::local;
   s.nodes = s.engine == EngineKind::leased ? 1 + random.below(3) : 1;
   s.workloads = some_of(workloads(), 2, 5, remote, random);

@@ -8,6 +8,7 @@
 #include "core/replay/catalogue.h"
 #include "core/replay/hardware.h"
 #include "core/replay/node_agent.h"
+#include "core/replay/placing_engine.h"
 
 namespace takt::replay {
 namespace {
@@ -24,6 +25,7 @@ Policy short_policy() {
   p.kill_proof_max = seconds(20);
   p.finished.live_max = 12;
   p.finished.live_for = minutes(3);
+  p.limits.engine_waiting_max = 6;
   p.limits.pending_jobs_max = 60;
   p.limits.pending_jobs_per_user_max = 40;
   return p;
@@ -31,7 +33,13 @@ Policy short_policy() {
 
 control::EngineInfo info_of(const Scenario& scenario) {
   control::EngineInfo info;
-  if (scenario.engine != EngineKind::local) {
+  if (scenario.engine == EngineKind::placing) {
+    info.name = "cluster";
+    info.placement = control::Placement::engine;
+    info.remembers = PlacingEngine::kRemembers;
+    info.absent_grace = minutes(3);
+  }
+  if (scenario.engine == EngineKind::leased) {
     info.name = "leased";
     // Shorter and longer than it takes to call a node lost.
     info.lease = scenario.seed % 2 == 0 ? seconds(45) : seconds(150);
@@ -66,7 +74,10 @@ World::World(Scenario s, FactText text)
       faults_(actors(faults(), scenario.faults, Random(scenario.seed))),
       random_(Random(scenario.seed).fork("world")) {
   Witness& witness = *this;
-  for (int i = 0; i < scenario.nodes; ++i)
+  if (scenario.engine == EngineKind::placing)
+    engines.push_back(
+        std::make_unique<PlacingEngine>(simulated_cluster("cluster"), scenario.seed, now, witness));
+  for (int i = 0; i < scenario.nodes && scenario.engine != EngineKind::placing; ++i)
     engines.push_back(std::make_unique<NodeAgent>(
         simulated_node("n" + std::to_string(i + 1), static_cast<int>(scenario.seed % 3) + i),
         scenario.seed, now, witness, engine_info.lease));

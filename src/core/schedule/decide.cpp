@@ -8,25 +8,15 @@
 #include <unordered_map>
 
 #include "core/base/planted.h"
+#include "core/schedule/explain.h"
 #include "core/schedule/queue.h"
+#include "core/schedule/release.h"
 #include "core/schedule/reservation.h"
 
 namespace takt::schedule {
 namespace {
 
-// Jobs of one shape get the same answer on the same ledger. Within a pass devices only fill up, so
-// a shape that did not fit once is not tried again.
-std::string shape_of(const WaitingJob& job) {
-  const JobSpec& s = *job.spec;
-  std::string types;
-  for (const std::string& t : s.gpus.types) types += t + ",";
-  return fmt::format("{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}", to_string(*s.tier),
-                     s.isolation ? to_string(*s.isolation) : "", s.gpus.count.value_or(-1),
-                     s.gpus.memory.value_or(Bytes{-1}).value, s.gpus.compute_percent.value_or(-1),
-                     types, s.gpus.distributed, static_cast<int>(s.gpus.link), s.cpus,
-                     s.memory.value_or(Bytes{0}).value, s.time.value_or(Duration{-1}).us);
-}
-
+// Within a pass devices only fill up, so a shape that did not fit once is not tried again.
 class Pass {
  public:
   Pass(const Snapshot& snapshot, const Policy& policy, Instant now)
@@ -43,7 +33,8 @@ class Pass {
     plan_.waiting.reserve(snapshot_.waiting.size());
     while (const WaitingJob* job = queue_.next()) look_at(*job);
     for (const WaitingJob& job : snapshot_.waiting)
-      if (job.not_before > now_) back_off(job);
+      if (job.not_before > now_)
+        plan_.waiting.add(job.id, std::make_shared<Explanation>(backing_off(job, now_)));
     plan_.waiting.settle();
     return std::move(plan_);
   }
@@ -154,16 +145,6 @@ class Pass {
             "it would fit now, but would delay " + who + ", first in line", action};
   }
 
-  void back_off(const WaitingJob& job) {
-    auto why = std::make_shared<Explanation>();
-    why->blockers.push_back(
-        {BlockerKind::backing_off, "its next attempt",
-         fmt::format("in {} s", ((job.not_before - now_).us + 999'999) / 1'000'000),
-         "wait; it starts again by itself"});
-    why->expected_start = job.not_before;
-    plan_.waiting.add(job.id, why);
-  }
-
   const Snapshot& snapshot_;
   const Policy& policy_;
   Instant now_;
@@ -186,6 +167,7 @@ std::optional<Duration> estimate(const JobSpec& spec, const Policy& policy) {
 }
 
 Plan decide(const Snapshot& snapshot, const Policy& policy, Instant now) {
+  if (snapshot.engine) return release(snapshot, policy, now);
   return Pass(snapshot, policy, now).run();
 }
 

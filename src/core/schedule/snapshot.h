@@ -45,11 +45,20 @@ struct SeenNode {
   bool reachable = true;
 };
 
+// An engine that chooses devices by itself, and how many of our attempts wait there.
+struct PlacingEngine {
+  std::string name;
+  NodeId node;  // as which it reports
+  bool reachable = false;
+  std::size_t waiting = 0;
+};
+
 struct Snapshot {
   std::uint64_t version = 0;  // of the ledger; `admit` drops a plan made for another one
   std::vector<WaitingJob> waiting;
   std::vector<Holding> holdings;
   std::vector<SeenNode> nodes;
+  std::optional<PlacingEngine> engine;        // none: the placing is ours
   std::map<std::string, std::int64_t> usage;  // user -> decayed milli-GPU-seconds, without holdings
 };
 

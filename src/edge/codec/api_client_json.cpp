@@ -105,7 +105,8 @@ class Answer {
                                            BlockerKind::behind_reservation,
                                            BlockerKind::isolation_unavailable,
                                            BlockerKind::held,
-                                           BlockerKind::backing_off};
+                                           BlockerKind::backing_off,
+                                           BlockerKind::engine_queue_full};
   const JsonValue& object_;
 };
 

@@ -167,6 +167,7 @@ void fields(V& v, T& x, Tag<control::LaunchOrder>) {
   v("stderr_path", x.stderr_path);
   v("log_max", x.log_max);
   v("grant", x.grant);
+  v("gpus", x.gpus);
 }
 
 template <class V, class T>

@@ -43,12 +43,22 @@ class PolicyReader {
           [this](auto& v, auto& p) { span(v, p, Duration{0}, hours(1), policy_.stop_grace); }},
          {"node_silent_max",
           [this](auto& v, auto& p) { span(v, p, seconds(1), hours(1), policy_.node_silent_max); }},
+         {"node_unreachable_after",
+          [this](auto& v, auto& p) {
+            span(v, p, seconds(2), hours(24), policy_.node_unreachable_after);
+          }},
+         {"node_lost_after",
+          [this](auto& v, auto& p) { span(v, p, seconds(3), hours(48), policy_.node_lost_after); }},
+         {"kill_proof_max",
+          [this](auto& v, auto& p) { span(v, p, seconds(1), hours(24), policy_.kill_proof_max); }},
+         {"kill_failures_max", [this](auto& v, auto& p) { kill_failures(v, p); }},
          {"time_estimate", [this](auto& v, auto& p) { time_estimate(v, p); }},
          {"size_margin", [this](auto& v, auto& p) { size_margin(v, p); }},
          {"finished", [this](auto& v, auto& p) { finished(v, p); }},
          {"logs", [this](auto& v, auto& p) { logs(v, p); }},
          {"limits", [this](auto& v, auto& p) { limits(v, p); }}},
         "a policy; expected fields such as stop_grace: 10s");
+    order_of_silence();
   }
 
  private:
@@ -71,6 +81,29 @@ class PolicyReader {
                            describe(v) + " is out of range; expected " + format_duration(min) +
                                " to " + format_duration(max));
     to = found;
+  }
+  void kill_failures(const YamlValue& v, const std::string& p) {
+    std::int64_t n = 0;
+    if (f_.whole(v, p, 1, 1000, "a number of attempts", n))
+      policy_.kill_failures_max = static_cast<int>(n);
+  }
+  // Suspect, unreachable, lost: each comes after the one before. What is not written keeps that
+  // order.
+  void order_of_silence() {
+    const auto later = [&](const char* field, Duration& span, const char* other, Duration before) {
+      if (span > before) return;
+      const auto line = f_.lines.find(field);
+      if (line == f_.lines.end())
+        span = before + before;
+      else
+        f_.faults.add(line->second, field,
+                      fmt::format("{} is not longer than {}, {}", format_duration(span), other,
+                                  format_duration(before)));
+    };
+    later("node_unreachable_after", policy_.node_unreachable_after, "node_silent_max",
+          policy_.node_silent_max);
+    later("node_lost_after", policy_.node_lost_after, "node_unreachable_after",
+          policy_.node_unreachable_after);
   }
   void time_estimate(const YamlValue& v, const std::string& p) {
     const auto of = [this](Tier tier) {
@@ -160,6 +193,7 @@ class PolicyReader {
             {"environment_bytes_max", size(l.environment_bytes_max, mebibytes(16))},
             {"pending_jobs_per_user_max", count(l.pending_jobs_per_user_max, 10'000'000)},
             {"inputs_batch_max", count(l.inputs_batch_max, 100'000)},
+            {"engine_waiting_max", count(l.engine_waiting_max, 1'000'000)},
             {"connections_max", count(l.connections_max, 100'000)},
             {"connections_per_user_max",
              [&](const YamlValue& value, const std::string& at) {
@@ -239,6 +273,10 @@ std::string policy_to_yaml(const Policy& policy) {
   out += fmt::format("ignored_memory_max: {}B\n", policy.ignored_memory_max.value);
   out += fmt::format("stop_grace: {}\n", exact_span(policy.stop_grace));
   out += fmt::format("node_silent_max: {}\n", exact_span(policy.node_silent_max));
+  out += fmt::format("node_unreachable_after: {}\n", exact_span(policy.node_unreachable_after));
+  out += fmt::format("node_lost_after: {}\n", exact_span(policy.node_lost_after));
+  out += fmt::format("kill_proof_max: {}\n", exact_span(policy.kill_proof_max));
+  out += fmt::format("kill_failures_max: {}\n", policy.kill_failures_max);
   out += policy.time_estimate.empty() ? "" : "time_estimate:\n";
   for (const auto& [tier, span] : policy.time_estimate)
     out += fmt::format("  {}: {}\n", to_string(tier), exact_span(span));
@@ -253,10 +291,11 @@ std::string policy_to_yaml(const Policy& policy) {
   out += fmt::format(
       "limits:\n  pending_jobs_max: {}\n  array_tasks_max: {}\n  spec_bytes_max: {}B\n"
       "  environment_bytes_max: {}B\n  pending_jobs_per_user_max: {}\n  inputs_batch_max: {}\n"
+      "  engine_waiting_max: {}\n"
       "  connections_max: {}\n  connections_per_user_max: {}\n  replicas_max: {}\n"
       "  log_bytes_max: {}B\n",
       l.pending_jobs_max, l.array_tasks_max, l.spec_bytes_max, l.environment_bytes_max,
-      l.pending_jobs_per_user_max, l.inputs_batch_max, l.connections_max,
+      l.pending_jobs_per_user_max, l.inputs_batch_max, l.engine_waiting_max, l.connections_max,
       l.connections_per_user_max, l.replicas_max, l.log_bytes_max.value);
   return out;
 }

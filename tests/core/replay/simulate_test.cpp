@@ -57,7 +57,7 @@ TEST(Simulation, DrawsEveryWorkloadEveryFaultAndEveryEngine) {
     drawn.insert(scenario.faults.begin(), scenario.faults.end());
     drawn.insert(to_string(scenario.engine));
   }
-  EXPECT_EQ(drawn.size(), workloads().size() + faults().size() + 2);
+  EXPECT_EQ(drawn.size(), workloads().size() + faults().size() + 3);
 }
 
 // A disk that gives only so many facts back: accepted jobs are nowhere after a crash.

@@ -503,7 +503,7 @@ TEST(Reading, EveryStateAndBlockerHasItsWay) {
         BlockerKind::larger_than_cluster, BlockerKind::gpus_busy, BlockerKind::memory_short,
         BlockerKind::foreign_process, BlockerKind::device_unhealthy, BlockerKind::draining,
         BlockerKind::behind_reservation, BlockerKind::isolation_unavailable, BlockerKind::held,
-        BlockerKind::backing_off}) {
+        BlockerKind::backing_off, BlockerKind::engine_queue_full}) {
     JobView job = waiting_job();
     job.waiting_for[0].kind = kind;
     EXPECT_EQ(read_job(job_json(head, job))->waiting_for[0].kind, kind);

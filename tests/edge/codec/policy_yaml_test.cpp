@@ -26,6 +26,13 @@ TEST(PolicyYaml, WithoutAnyFieldTheDefaultsHold) {
   }
 }
 
+TEST(PolicyYaml, ANodeThatMayBeSilentForLongIsUnreachableAndLostLaterThanThat) {
+  const auto policy = parse_policy_yaml("node_silent_max: 30m\n", "p.yaml");
+  ASSERT_TRUE(policy.has_value()) << policy.error().message;
+  EXPECT_EQ(policy->node_unreachable_after, hours(1));
+  EXPECT_EQ(policy->node_lost_after, hours(2));
+}
+
 TEST(PolicyYaml, EveryFieldIsRead) {
   const auto policy = parse_policy_yaml(R"(version: 1
 revision: winter
@@ -35,6 +42,10 @@ ignored_programs: [Xorg]
 ignored_memory_max: 256MiB
 stop_grace: 30s
 node_silent_max: 1m
+node_unreachable_after: 3m
+node_lost_after: 7m
+kill_proof_max: 90s
+kill_failures_max: 3
 time_estimate: {serving: 100d, training: 12h, batch: 2h, experimental: 4h}
 size_margin: 40%
 finished: {live_max: 11, live_for: 10m, keep: 30h, archive_bytes_max: 20MiB}
@@ -46,6 +57,7 @@ limits:
   environment_bytes_max: 32KiB
   pending_jobs_per_user_max: 7
   inputs_batch_max: 8
+  engine_waiting_max: 12
   connections_max: 9
   replicas_max: 10
   log_bytes_max: 64MiB
@@ -59,6 +71,11 @@ limits:
   EXPECT_EQ(policy->ignored_memory_max, mebibytes(256));
   EXPECT_EQ(policy->stop_grace, seconds(30));
   EXPECT_EQ(policy->node_silent_max, minutes(1));
+  EXPECT_EQ(policy->node_unreachable_after, minutes(3));
+  EXPECT_EQ(policy->node_lost_after, minutes(7));
+  EXPECT_EQ(policy->kill_proof_max, seconds(90));
+  EXPECT_EQ(policy->kill_failures_max, 3);
+  EXPECT_EQ(policy->limits.engine_waiting_max, 12u);
   EXPECT_EQ(policy->time_estimate.at(Tier::serving), hours(2400));
   EXPECT_EQ(policy->time_estimate.at(Tier::training), hours(12));
   EXPECT_EQ(policy->time_estimate.at(Tier::batch), hours(2));
@@ -105,6 +122,12 @@ TEST(PolicyYaml, MistakesAreNamed) {
        "p.yaml: line 1: stop_grace: '10' is not a time span; expected numbers with d, h, m, s or "
        "ms, e.g. 8h, 1h30m, 120s"},
       {"stop_grace: 2h", "p.yaml: line 1: stop_grace: '2h' is out of range; expected 0s to 1h"},
+      {"node_unreachable_after: 10s",
+       "p.yaml: line 1: node_unreachable_after: 10s is not longer than node_silent_max, 15s"},
+      {"node_lost_after: 2m",
+       "p.yaml: line 1: node_lost_after: 2m is not longer than node_unreachable_after, 2m"},
+      {"kill_proof_max: 0s",
+       "p.yaml: line 1: kill_proof_max: '0s' is out of range; expected 1s to 1d"},
       {"node_silent_max: 1ms",
        "p.yaml: line 1: node_silent_max: '1ms' is out of range; expected 1s to 1h"},
       {"size_margin: 25",
