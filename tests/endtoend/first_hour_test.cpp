@@ -31,12 +31,16 @@ TEST(FirstHour, AHeldJobWaitsUntilItIsReleased) {
   takt.serve();
   const std::string first = takt.start({"-g", "4", "--", "sleep", "60"});
   const std::string id = takt.start({"-g", "1", "--", "true"});
-  EXPECT_EQ(takt.takt({"hold", id}).code, 0);
+  const auto held = takt.takt({"hold", "--json", id});
+  EXPECT_EQ(held.code, 0);
+  EXPECT_EQ(nlohmann::json::parse(held.out)["held"][0], std::stoi(id));
   EXPECT_EQ(takt.takt({"cancel", first}).code, 0);
   ASSERT_TRUE(eventually([&] { return takt.state_of(first) == "cancelled"; }));
   EXPECT_EQ(takt.job(id)["waiting_for"][0]["blocker"], "held");
-  EXPECT_EQ(takt.takt({"hold", "99"}).code, 1);
-  EXPECT_EQ(takt.takt({"release", id}).code, 0);
+  const auto unknown = takt.takt({"hold", "--json", "99"});
+  EXPECT_EQ(unknown.code, 1);
+  EXPECT_EQ(nlohmann::json::parse(unknown.out)["refused"][0]["job"], "99");
+  EXPECT_EQ(takt.takt({"release", id}).out, "released job " + id + "\n");
   EXPECT_TRUE(eventually([&] { return takt.state_of(id) == "done"; }));
 }
 

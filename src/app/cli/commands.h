@@ -71,8 +71,8 @@ struct PsFlags {
 int ps(const PsFlags& flags);
 
 int why(const std::string& id, bool json);
-int hold(const std::vector<std::string>& ids);
-int release(const std::vector<std::string>& ids);
+int hold(const std::vector<std::string>& ids, bool json);
+int release(const std::vector<std::string>& ids, bool json);
 
 struct LogsFlags {
   std::string id;

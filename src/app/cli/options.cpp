@@ -171,12 +171,14 @@ void add_looking(CLI::App& app, Choice& c) {
 void add_acting(CLI::App& app, Choice& c) {
   CLI::App* hold = app.add_subcommand("hold", "keep jobs from starting; what runs goes on");
   hold->add_option("ids", c.ids, "job numbers")->required();
+  hold->add_flag("--json", c.json);
   hold->footer("Examples:\n  takt hold 17 18");
-  hold->callback([&c] { c.command = [&c] { return cli::hold(c.ids); }; });
+  hold->callback([&c] { c.command = [&c] { return cli::hold(c.ids, c.json); }; });
   CLI::App* release = app.add_subcommand("release", "let held jobs start again");
   release->add_option("ids", c.ids, "job numbers")->required();
+  release->add_flag("--json", c.json);
   release->footer("Examples:\n  takt release 17 18");
-  release->callback([&c] { c.command = [&c] { return cli::release(c.ids); }; });
+  release->callback([&c] { c.command = [&c] { return cli::release(c.ids, c.json); }; });
   CLI::App* cancel = app.add_subcommand("cancel", "end jobs, waiting or running");
   cancel->add_option("ids", c.ids, "job numbers");
   cancel->add_flag("--all", c.all, "all of your own");

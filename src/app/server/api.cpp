@@ -245,27 +245,29 @@ class Api {
     if (!identity) return http::error_response(identity.error());
     auto accepted = context_.controller.cancel({*id, std::move(*identity), admin(request.peer)});
     if (!accepted) return http::error_response(refusal(accepted.error(), *id));
-    return json(codec::cancel_reply_json(head(), accepted->jobs));
+    return json(codec::changed_reply_json(head(), "cancelled", accepted->jobs));
   }
 
   // `Command`: HoldJob or ReleaseJob; `act` hands it to the controller.
   template <class Command, class Act>
-  Response change(const Request& request, const Captures& captures, Act act) const {
+  Response change(const Request& request, const Captures& captures, const char* done,
+                  Act act) const {
     auto id = job_id(captures);
     if (!id) return http::error_response(id.error());
     auto identity = context_.directory.look_up(request.peer.uid, request.peer.gid);
     if (!identity) return http::error_response(identity.error());
     auto accepted = act(Command{*id, std::move(*identity), admin(request.peer)});
     if (!accepted) return http::error_response(refusal(accepted.error(), *id));
-    return json(codec::cancel_reply_json(head(accepted->warnings), accepted->jobs));
+    return json(codec::changed_reply_json(head(accepted->warnings), done, accepted->jobs));
   }
   Response hold(const Request& request, const Captures& captures) const {
     return change<control::HoldJob>(
-        request, captures, [&](auto command) { return context_.controller.hold(command); });
+        request, captures, "held", [&](auto command) { return context_.controller.hold(command); });
   }
   Response release(const Request& request, const Captures& captures) const {
-    return change<control::ReleaseJob>(
-        request, captures, [&](auto command) { return context_.controller.release(command); });
+    return change<control::ReleaseJob>(request, captures, "released", [&](auto command) {
+      return context_.controller.release(command);
+    });
   }
 
   Response cancel_all(const Request& request) const {
@@ -273,7 +275,7 @@ class Api {
     if (!identity) return http::error_response(identity.error());
     auto accepted = context_.controller.cancel(control::CancelAll{std::move(*identity)});
     if (!accepted) return http::error_response(accepted.error());
-    return json(codec::cancel_reply_json(head(), accepted->jobs));
+    return json(codec::changed_reply_json(head(), "cancelled", accepted->jobs));
   }
 
   Response logs(const Request& request, const Captures& captures) const {

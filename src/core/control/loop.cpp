@@ -166,7 +166,8 @@ void Loop::act(const Batch& batch, Instant now, LoopPort& port) {
     if (it == cluster_.nodes.end()) continue;
     std::vector<Effect> effects;
     if (heard.count(node) != 0) renew_lease(it->second, now, effects);
-    for (Effect& effect : reconcile(state_, it->second.report, places_))
+    for (Effect& effect :
+         reconcile(state_, it->second.report, places_, hand_over_from(cluster_.engine, now)))
       effects.push_back(std::move(effect));
     if (!effects.empty()) port.send(node, effects);
   }

@@ -205,7 +205,13 @@ LaunchOrder launch_order(const State& state, const Job& job, const Places& place
   return order;
 }
 
-std::vector<Effect> reconcile(const State& state, const NodeReport& report, const Places& places) {
+std::optional<Instant> hand_over_from(const EngineInfo& engine, Instant now) {
+  if (!engine.remembers) return std::nullopt;
+  return now - Duration{engine.remembers->us / 2};
+}
+
+std::vector<Effect> reconcile(const State& state, const NodeReport& report, const Places& places,
+                              std::optional<Instant> start_from) {
   std::vector<Effect> effects;
   const Basis basis{report.node.boot_id, report.life, report.sequence};
   for (const JobId id : state.holding) {
@@ -215,7 +221,7 @@ std::vector<Effect> reconcile(const State& state, const NodeReport& report, cons
     const AttemptSeen* seen = seen_in(report, a.id);
     if (a.stop)
       effects.push_back(Stop{a.id, a.generation, a.stop->grace});
-    else if (seen == nullptr && !a.started &&
+    else if (seen == nullptr && !a.started && (!start_from || a.granted >= *start_from) &&
              (a.boot_id.empty() || a.boot_id == report.node.boot_id ||
               planted(Planted::boot_ignored)))
       effects.push_back(Start{launch_order(state, job, places), basis});

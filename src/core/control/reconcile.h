@@ -1,6 +1,7 @@
 #pragma once
 // Wanted against observed. `snapshot` hands the state to the scheduler, `admit` turns its plan into
 // facts, `reconcile` says what engines are to do. All pure and idempotent.
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,8 +31,14 @@ struct Places {
   Bytes log_max = mebibytes(256);
 };
 
-// What a node's engine is to do now, given its last report. Repeating it changes nothing.
-std::vector<Effect> reconcile(const State& state, const NodeReport& report, const Places& places);
+// What a node's engine is to do now, given its last report. Repeating it changes nothing. Attempts
+// that were granted before `start_from` are not started any more (hand_over_from).
+std::vector<Effect> reconcile(const State& state, const NodeReport& report, const Places& places,
+                              std::optional<Instant> start_from = std::nullopt);
+// An engine that forgets takes an attempt that it has forgotten for a new one. So a hand-over is
+// repeated for half of the time that it remembers; the other half is for it to show up before it
+// counts as lost. None: it forgets nothing by itself.
+std::optional<Instant> hand_over_from(const EngineInfo& engine, Instant now);
 
 // Everything an attempt needs, resolved: environment (PRODUCT: "A job finds in its environment"),
 // files, identity.

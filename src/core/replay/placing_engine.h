@@ -12,7 +12,8 @@ namespace takt::replay {
 class PlacingEngine final : public Engine {
  public:
   // Ended jobs are forgotten so long after their end (Slurm: MinJobAge).
-  static constexpr Duration kRemembers = minutes(5);
+  // The half of it is more than a hand-over stays valid (one minute) and messages are late (two).
+  static constexpr Duration kRemembers = minutes(8);
 
   PlacingEngine(Node node, std::uint64_t seed, Instant truth, Witness& witness);
 

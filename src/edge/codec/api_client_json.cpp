@@ -168,11 +168,12 @@ Result<SubmitReceipt> read_submit_reply(std::string_view document) {
   });
 }
 
-Result<std::vector<JobId>> read_cancel_reply(std::string_view document) {
-  return read_document(document, [](Answer& answer) {
-    std::vector<JobId> ids;
-    answer.ids("cancelled", ids);
-    return ids;
+Result<ChangedReply> read_changed_reply(std::string_view document, const char* done) {
+  return read_document(document, [done](Answer& answer) {
+    ChangedReply reply;
+    answer.ids(done, reply.ids);
+    answer.texts("warnings", reply.warnings);
+    return reply;
   });
 }
 

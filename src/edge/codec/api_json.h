@@ -96,8 +96,9 @@ struct SubmitReply {
 };
 std::string submit_reply_json(const DocumentHead& head, const SubmitReply& reply);
 
-// POST /v1/jobs/{id}/cancel.
-std::string cancel_reply_json(const DocumentHead& head, const std::vector<JobId>& ids);
+// POST /v1/jobs/{id}/cancel, hold, release: {"cancelled": [17]}, "held", "released".
+std::string changed_reply_json(const DocumentHead& head, std::string_view done,
+                               const std::vector<JobId>& ids);
 
 // ---- the client's side ----------------------------------------------------------------------
 // These read what this file writes; unknown fields are skipped, so that a newer server can add
@@ -113,7 +114,11 @@ struct SubmitReceipt {
   std::vector<std::string> warnings;
 };
 Result<SubmitReceipt> read_submit_reply(std::string_view document);
-Result<std::vector<JobId>> read_cancel_reply(std::string_view document);
+struct ChangedReply {
+  std::vector<JobId> ids;
+  std::vector<std::string> warnings;
+};
+Result<ChangedReply> read_changed_reply(std::string_view document, const char* done);
 
 // What `takt run` and `takt logs -f` need of a job.
 struct JobBrief {

@@ -186,10 +186,11 @@ std::string error_json(std::string_view sentence) {
   return out.take();
 }
 
-std::string cancel_reply_json(const DocumentHead& head, const std::vector<JobId>& ids) {
+std::string changed_reply_json(const DocumentHead& head, std::string_view done,
+                               const std::vector<JobId>& ids) {
   JsonWriter out;
   begin_document(out, head);
-  out.key("cancelled");
+  out.key(done);
   out.begin_array();
   for (const JobId id : ids) out.natural(id.value);
   out.end_array();

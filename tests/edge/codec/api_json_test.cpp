@@ -270,10 +270,11 @@ TEST(SmallDocuments, AreAsTheOpenApiFileSaysAndCanBeRead) {
   EXPECT_EQ(*read_version(version_json(head)), "0.1.0");
   EXPECT_EQ(error_json("no \"job\" 17"), R"({"error":"no \"job\" 17"})");
   EXPECT_EQ(*read_error(error_json("no \"job\" 17")), "no \"job\" 17");
-  EXPECT_EQ(cancel_reply_json(head, {JobId(1), JobId(2)}),
+  EXPECT_EQ(changed_reply_json(head, "cancelled", {JobId(1), JobId(2)}),
             R"({"takt":"0.1.0","warnings":[],"cancelled":[1,2]})");
-  EXPECT_THAT(*read_cancel_reply(cancel_reply_json(head, {JobId(1), JobId(2)})),
-              ElementsAre(JobId(1), JobId(2)));
+  EXPECT_THAT(
+      read_changed_reply(changed_reply_json(head, "held", {JobId(1), JobId(2)}), "held")->ids,
+      ElementsAre(JobId(1), JobId(2)));
   ServerStatus status;
   status.pid = 77;
   status.started = noon;
@@ -287,7 +288,9 @@ TEST(SmallDocuments, AreAsTheOpenApiFileSaysAndCanBeRead) {
   for (const auto& [document, name] : std::vector<std::pair<std::string, std::string>>{
            {version_json(head), "Version"},
            {error_json("x"), "Error"},
-           {cancel_reply_json(head, {}), "CancelReply"},
+           {changed_reply_json(head, "cancelled", {}), "CancelReply"},
+           {changed_reply_json(head, "held", {}), "HoldReply"},
+           {changed_reply_json(head, "released", {}), "ReleaseReply"},
            {text, "Status"}})
     EXPECT_THAT(schema_violations(document, name), IsEmpty()) << name;
   const auto back = read_status(text);
