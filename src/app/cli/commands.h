@@ -95,6 +95,7 @@ struct SimulateFlags {
   std::optional<int> steps;
   std::string scenario;  // a file
   bool list = false;
+  bool trace = false;
 };
 int simulate(const SimulateFlags& flags);
 

@@ -200,6 +200,8 @@ void add_acting(CLI::App& app, Choice& c) {
   simulate->add_option("--steps", c.simulate.steps, "of each; default 1000");
   simulate->add_option("--scenario", c.simulate.scenario,
                        "plays this file, as printed when something failed");
+  simulate->add_flag("--trace", c.simulate.trace,
+                     "with --scenario: prints every fact with its time");
   simulate->add_flag("--list", c.simulate.list, "names all workloads and faults");
   simulate->footer(
       "Examples:\n  takt simulate --seeds 100\n  takt simulate --seed 17 --steps 5000\n"

@@ -13,6 +13,7 @@
 #include "app/cli/output.h"
 #include "core/replay/catalogue.h"
 #include "core/replay/simulate.h"
+#include "edge/codec/journal_json.h"
 #include "edge/codec/scenario_yaml.h"
 #include "edge/codec/snapshot_text.h"
 #include "takt_commit.h"
@@ -133,6 +134,15 @@ std::string last_line(std::uint64_t seeds, std::uint64_t steps, const std::strin
   return fmt::format("{} {}, {} steps: {}\n", seeds, seeds == 1 ? "seed" : "seeds", steps, rest);
 }
 
+// One line a fact, as the journal has it.
+void print_facts(Duration since, const std::vector<control::Fact>& facts) {
+  for (const control::Fact& fact : facts) {
+    const auto record = codec::encode_fact(fact);
+    (void)put(fmt::format("{:10.3f} s {} {}\n", static_cast<double>(since.us) / 1e6, record.kind,
+                          record.body));
+  }
+}
+
 int play_file(const SimulateFlags& flags) {
   std::ifstream file(flags.scenario);
   std::stringstream text;
@@ -144,7 +154,8 @@ int play_file(const SimulateFlags& flags) {
   auto scenario = codec::parse_scenario_yaml(text.str(), flags.scenario);
   if (!scenario) return usage(scenario.error().message);
   if (flags.steps) scenario->steps = *flags.steps;
-  const replay::Outcome outcome = replay::play(*scenario, journal_text());
+  const replay::Outcome outcome =
+      replay::play(*scenario, journal_text(), flags.trace ? replay::Trace(print_facts) : nullptr);
   const auto steps = static_cast<std::uint64_t>(outcome.steps);
   if (!outcome.violation) return put(last_line(1, steps, "no violation"));
   return put(describe(outcome) + last_line(1, steps, "1 violation"), 1);

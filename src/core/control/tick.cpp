@@ -10,9 +10,14 @@
 namespace takt::control {
 namespace {
 
-void hard_stop(const Job& job, const Policy& policy, Instant now, std::vector<Fact>& facts) {
+// Only where the node is heard of: a stop reaches no other, and after a restart of the controller's
+// host it is not known whether the attempt is still there, nor what the clock did meanwhile.
+void hard_stop(const Job& job, const Cluster& cluster, const Policy& policy, Instant now,
+               std::vector<Fact>& facts) {
   const Attempt& a = *job.attempt;
   if (!job.spec().kill_after || !a.started || a.exit || a.stop) return;
+  const auto node = cluster.nodes.find(a.grant.node);
+  if (node == cluster.nodes.end() || !node->second.reachable()) return;
   const Instant from = planted(Planted::limit_from_submission) ? job.submission->at : *a.started;
   if (now - from < *job.spec().kill_after) return;
   facts.push_back(StopRequested{
@@ -77,7 +82,7 @@ std::vector<Fact> tick(const State& state, const Cluster& cluster, const Policy&
   std::vector<Fact> facts;
   for (const JobId id : state.holding) {
     const Job& job = state.jobs.at(id);
-    hard_stop(job, policy, now, facts);
+    hard_stop(job, cluster, policy, now, facts);
     outlived_kill(job, policy, now, facts);
     lost_with_node(job, cluster, now, facts);
   }

@@ -11,8 +11,9 @@ constexpr int kCalmStepsMax = 4000;
 
 }  // namespace
 
-Outcome play(const Scenario& scenario, const FactText& text) {
+Outcome play(const Scenario& scenario, const FactText& text, Trace trace) {
   World world(scenario, text);
+  world.trace = std::move(trace);
   for (int i = 0; i < scenario.steps && !world.violation; ++i) world.step();
   for (int i = 0; i < kCalmStepsMax && !world.violation; ++i) {
     world.calm_step();

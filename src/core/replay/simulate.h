@@ -1,8 +1,10 @@
 #pragma once
 // Plays scenarios and makes those that fail smaller.
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/replay/disk.h"
 #include "core/replay/scenario.h"
@@ -21,8 +23,11 @@ struct Outcome {
   std::uint64_t facts = 0;
 };
 
+// Is told what reaches the disk, and the true time since the beginning.
+using Trace = std::function<void(Duration since, const std::vector<control::Fact>& facts)>;
+
 // Its steps, then a calm in which everything works and all jobs must come to an end.
-Outcome play(const Scenario& scenario, const FactText& text);
+Outcome play(const Scenario& scenario, const FactText& text, Trace trace = {});
 
 // Leaves out faults, workloads, nodes and steps as long as the same checker still objects; at most
 // so many tries.

@@ -206,6 +206,7 @@ void World::told_to_stop(const Execution& execution) {
 void World::synced() {
   const auto facts = disk.news();
   if (facts.empty()) return;
+  if (trace) trace(now - kBeginning, facts);
   print_ = Fingerprint().add(print_).add(control::fingerprint(disk.synced())).value();
   for (const auto& checker : checkers_) checker->synced(*this, facts);
 }

@@ -4,6 +4,7 @@
 // takes its turns, checkers look.
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -59,6 +60,7 @@ class World final : private Witness, private ServerPort {
   HostClock head_clock;              // of the controller's host, unless that is the only node's
   std::deque<Execution> executions;  // of all time, in the order in which they began
   std::optional<Violation> violation;
+  std::function<void(Duration, const std::vector<control::Fact>&)> trace;  // may be empty
   int steps = 0;
   std::optional<Instant> calm_since;
   std::uint64_t launches = 0;

@@ -509,6 +509,20 @@ TEST(Numbers, OfAttemptsThatTheStateDoesNotKnowAreNotGivenAgain) {
   EXPECT_EQ(w.submitted(whole_gpus(1)), JobId(42));
 }
 
+TEST(Reboot, OfTheHostWithAClockSetForwardTakesNothingForOverdue) {
+  World w = two_gpus();
+  JobSpec spec = retrying({RetryCause::node_lost}, 1);
+  spec.kill_after = minutes(10);
+  const JobId id = w.submitted(spec);
+  w.start(id);
+  // A controller begins anew, a day later by its clock; the node has not reported yet.
+  w.cluster = Cluster{};
+  w.later(hours(24));
+  EXPECT_THAT(tick(w.state, w.cluster, w.policy, w.now), IsEmpty());
+  w.node.boot_id = "boot-2";
+  EXPECT_THAT(only<Requeued>(w.see({})), SizeIs(1)) << "lost with the host, and to be tried again";
+}
+
 TEST(Clock, SetBackByADayWhileTheHostWasDownKeepsNoRetryWaitingForADay) {
   World w = two_gpus();
   JobSpec spec = whole_gpus(1);
