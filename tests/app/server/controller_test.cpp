@@ -458,6 +458,9 @@ TEST(Time, AHardStopComesWithoutAnybodyAsking) {
   ASSERT_TRUE(eventually([&] { return life.published().holding.size() == 1; }));
   const control::Attempt a = *life.published().jobs.at(id).attempt;
   life.hear(node, {running(a.id, a.generation, t0)});
+  life.clock_us = at(55).us;
+  life.hear(node, {running(a.id, a.generation, t0)});  // it is heard of
+  ASSERT_TRUE(eventually([&] { return life.state_of(id) == control::JobState::running; }));
   life.clock_us = at(61).us;
   EXPECT_TRUE(eventually([&] { return life.state_of(id) == control::JobState::stopping; }));
   EXPECT_TRUE(eventually([&] {
